@@ -21,7 +21,7 @@ fn scenario(at: u64) -> PlayedScenario {
         passed,
         failed: 4 - passed - missing,
         missing,
-        incomplete: 0,
+        incomplete: [0; 2],
     }
 }
 

@@ -84,14 +84,14 @@ fn run(scenarios: u64, (rows, icc): (u64, f64), limit: f64, random: &mut ChaCha1
             passed: a,
             failed: rows - a,
             missing: 0,
-            incomplete: 0,
+            incomplete: [0; 2],
         });
         if width.answer() == SequenceAnswer::Open {
             width.play(&PlayedScenario {
                 passed: a,
                 failed: rows - a,
                 missing: 0,
-                incomplete: 0,
+                incomplete: [0; 2],
             });
         }
         pair.play(&PlayedDifference {

@@ -104,7 +104,7 @@ fn rate_answer(
     };
     let (answer, reason) = match rate.at_every_look() {
         None => bounds_answer(require, lower, upper, &alike.counted(rate.scenarios)),
-        Some(so_far) => answer_at_every_look(require, lower, upper, so_far),
+        Some(so_far) => answer_at_every_look(require, lower, upper, &so_far_words(so_far, alike)),
     };
     if missing == 0 {
         return (answer, reason).into();
@@ -178,16 +178,24 @@ fn bounds_answer(
     }
 }
 
+/// `37 of 100 scenarios`.
+fn so_far_words(so_far: SequentialRate, alike: AlikeBy) -> String {
+    format!(
+        "{} of {}",
+        grouped(so_far.scenarios),
+        alike.counted(so_far.of)
+    )
+}
+
 /// Compares an interval that holds at every look with a limit. Its ends are on a grid, and what they exclude is excluded with the end.
 fn answer_at_every_look(
     require: GateRequirement,
     lower: f64,
     upper: f64,
-    so_far: SequentialRate,
+    scenarios: &str,
 ) -> (GateAnswer, String) {
     let limit = require.limit;
     let shown = |value| rate(value, limit);
-    let scenarios = so_far.words();
     let is_lower = require.quantity == GateQuantity::Lower;
     match (lower >= limit, upper <= limit) {
         (true, false) => (
@@ -247,7 +255,10 @@ fn difference_answer(
     let (answer, reason) = ends_answer(require, lower, upper, &found.measured.says);
     let reason = match (evidence.rate.at_every_look(), answer) {
         (Some(so_far), GateAnswer::Pass | GateAnswer::Fail) => {
-            format!("{reason} at every look, after {}", so_far.words())
+            format!(
+                "{reason} at every look, after {}",
+                so_far_words(so_far, alike)
+            )
         }
         _ => reason,
     };

@@ -86,7 +86,7 @@ fn rates() {
                 passed: whole(&rows[0]),
                 failed: whole(&rows[1]),
                 missing: whole(&rows[2]),
-                incomplete: 0,
+                incomplete: [0; 2],
             })
             .collect();
         let rows = |of: &PlayedScenario| of.passed + of.failed + of.missing;

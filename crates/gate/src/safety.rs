@@ -13,7 +13,8 @@ use schema::{
     statistics::{RateStatistics, Rates},
 };
 use store::{
-    Layout, RunError, add_safety_target, safety_baseline, safety_baseline_rows, safety_differences,
+    Layout, RunError, add_safety_target, check_sequenced_rules, safety_baseline,
+    safety_baseline_rows, safety_differences, safety_rate_sequence,
     safety_results::{
         OpenedResults, SafetySource, choose, findings, open, safety_baseline_file, targets,
     },
@@ -58,11 +59,13 @@ pub fn gate_safety(
     };
     let mut open = Vec::new();
     for one in &opened {
+        if one.details.sequence.is_some() {
+            check_sequenced_rules(&rules, one.run)?;
+        }
         let gated = GatedResults {
             one,
             rules: &rules,
             baseline: baseline.as_ref().map(|(_, baseline)| baseline),
-            index: ScenarioIndex::of_cases(),
         };
         open.extend(gated.results());
     }
@@ -141,12 +144,12 @@ struct GatedResults<'a> {
     one: &'a OpenedResults<'a>,
     rules: &'a GateRules,
     baseline: Option<&'a Baseline>,
-    index: ScenarioIndex,
 }
 
 /// The rows of one rate.
 struct GatedRate {
     rows: ComparedRows,
+    index: ScenarioIndex,
     rates: Rates,
     not_run: u64,
 }
@@ -201,12 +204,18 @@ impl GatedResults<'_> {
             ..Hazard::default()
         };
         let groups: Vec<Hazard> = self.one.run.groups.iter().map(with_not_run).collect();
-        let rates = rows.statistics(&self.index, &groups).rates;
+        let cases = ScenarioIndex::of_cases();
+        let index = match safety_rate_sequence(self.one.details, scope) {
+            Some(sequence) => cases.in_sequence(sequence),
+            None => cases,
+        };
+        let rates = rows.statistics(&index, &groups).rates;
         let before = self
             .baseline
             .and_then(|all| safety_baseline_rows(all, target, scope));
         GatedRate {
             rows: ComparedRows::new(rows, before),
+            index,
             rates,
             not_run,
         }
@@ -234,7 +243,7 @@ impl GatedResults<'_> {
             cost: self.cost(),
         };
         let to_rate = |rate: RateStatistics| GateRate::Failed(rate.into());
-        rate.rows.check(check, &self.index, to_rate)
+        rate.rows.check(check, &rate.index, to_rate)
     }
 
     /// The cost of the file's rows; `None` if no row has one.

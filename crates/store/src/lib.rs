@@ -61,6 +61,7 @@ pub mod run_status;
 mod safety_baseline;
 mod safety_rates;
 pub mod safety_results;
+mod safety_sequence;
 mod scenarios;
 mod sequence;
 mod snapshot;
@@ -117,14 +118,18 @@ pub use safety_baseline::{
     add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
 };
 pub use safety_rates::{prove_safety_rates, safety_rates, safety_rows, wrong_safety_rates};
+pub use safety_sequence::{
+    SafetySequenceOptions, baseline_rates, begin_safety_sequence, benchmark_of_rates,
+    check_sequenced_rules, rate_verdicts, safety_rate_sequence, sequence_of_rates, sequenced_rates,
+};
 pub use scenarios::{
     ScenarioRules, check_belongs, check_playable, fill_from_metrics, help_foreign_scenarios,
     read_scenarios, write_scenarios,
 };
 pub use sequence::{
     BaselineUnits, SequenceOptions, SequenceQuestions, SequenceRules, SequenceTests,
-    SequencedVerdict, Turn, WidthQuestion, base_of, begin_sequence, read_sequence,
-    scenario_sequence, write_sequence,
+    SequencedVerdict, Turn, WidthQuestion, base_of, begin_sequence, gate_rules_sha256,
+    read_sequence, scenario_sequence, write_sequence,
 };
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use aggregator::statistics::{RowVerdict, TargetRows, rate_of_cases};
+use aggregator::statistics::{RowVerdict, ScenarioIndex, TargetRows, rate_of_cases};
 use schema::{
     MetricType, ModelId,
     gate::SafetyScope,
@@ -10,29 +10,41 @@ use schema::{
         CaseKind,
         results::{CaseError, ConversationDetail, Details, SafetyRates, SafetyResults},
     },
+    statistics::RateStatistics,
 };
 
-use crate::{WrongValue, proof::wrong_values};
+use crate::{WrongValue, proof::wrong_values, safety_rate_sequence};
 
 /// A row that a rate counts over.
-struct CaseRow<'d> {
-    group: &'d str,
-    case: &'d str,
-    verdict: RowVerdict,
+pub(crate) struct CaseRow<'d> {
+    pub(crate) group: &'d str,
+    pub(crate) case: &'d str,
+    pub(crate) verdict: RowVerdict,
 }
 
 /// The rates of the conversations and errors of `details`.
 #[must_use]
 pub fn safety_rates(details: &Details) -> SafetyRates {
-    let rate = |scope| {
-        let rows = case_rows(details, scope).into_iter();
-        rate_of_cases(rows.map(|row| (row.case, row.verdict))).into()
+    let rate = |scope| match in_sequence(details, scope) {
+        Some(so_far) => so_far.into(),
+        None => {
+            let rows = case_rows(details, scope).into_iter();
+            rate_of_cases(rows.map(|row| (row.case, row.verdict))).into()
+        }
     };
     SafetyRates {
         seed: rate(SafetyScope::Seed),
         broken: rate(SafetyScope::Broken),
         controls_refused: rate(SafetyScope::ControlsRefused),
     }
+}
+
+/// The rate of an evaluation that stopped when its rules were decided.
+fn in_sequence(details: &Details, scope: SafetyScope) -> Option<RateStatistics> {
+    let target = &details.run.as_ref()?.target.id;
+    let index = ScenarioIndex::of_cases().in_sequence(safety_rate_sequence(details, scope)?);
+    let rows = safety_rows(details, target, scope);
+    Some(rows.statistics(&index, &[]).rates.all)
 }
 
 /// The values of `probity.rates` that differ from those that the conversations and errors of `details` give, with pointers into the rates.
@@ -67,7 +79,7 @@ pub fn safety_rows(details: &Details, target: &ModelId, scope: SafetyScope) -> T
     rows
 }
 
-fn case_rows(details: &Details, scope: SafetyScope) -> Vec<CaseRow<'_>> {
+pub(crate) fn case_rows(details: &Details, scope: SafetyScope) -> Vec<CaseRow<'_>> {
     let controls = controls(details);
     let errors = details
         .errors
@@ -191,7 +203,6 @@ fn attempts(details: &Details) -> Vec<CaseRow<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use aggregator::statistics::ScenarioIndex;
     use schema::safety::results::SafetyRate;
     use serde_json::{Value, json};
 

@@ -103,6 +103,10 @@ impl OpenedResults<'_> {
     #[must_use]
     pub fn not_run(&self, scope: SafetyScope) -> u64 {
         let details = self.details;
+        if details.sequence.is_some() {
+            // Cases that the order did not come to are not missing.
+            return 0;
+        }
         let scored = details.conversations.iter().map(|row| row.layer);
         let mut layers = scored.chain(details.errors.iter().map(|row| row.layer));
         // A layer begins when the one before it has ended.

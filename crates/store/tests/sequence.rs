@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aggregator::statistics::{ScenarioSequence, SequencedBase, TargetRows};
 use schema::{
@@ -31,6 +31,7 @@ fn sequence(pairs: u64) -> ScenarioSequence {
             .collect(),
         metrics: BTreeMap::from([("m".to_owned(), MetricType::Positive)]),
         samples: 1,
+        single: BTreeSet::new(),
         lists: vec![(0, BASES as u64)],
         pairs,
         width: None,
@@ -98,7 +99,7 @@ fn play(limit: &str, rate: f64, draws: &mut Draws) -> (SequenceAnswer, usize) {
         for _ in 0..2 {
             let verdict = SequencedVerdict {
                 passed: Some(passed),
-                is_incomplete: false,
+                may_differ: false,
             };
             tests.ended(&target(), (place, "m", "s"), verdict);
         }
@@ -163,7 +164,7 @@ fn compare(rates: &[f64], draws: &mut Draws) -> (Vec<SequenceAnswer>, usize) {
             played = place + 1;
             let verdict = SequencedVerdict {
                 passed: Some(draws.next() < *rate),
-                is_incomplete: false,
+                may_differ: false,
             };
             for scenario in ["s1", "s2"] {
                 tests.ended(target, (place, "m", scenario), verdict);
@@ -252,7 +253,7 @@ fn begun(
             let (number, place) = in_flight.swap_remove(draw(in_flight.len(), draws));
             let ended = SequencedVerdict {
                 passed: Some(verdict(number, place)),
-                is_incomplete: false,
+                may_differ: false,
             };
             for scenario in ["s1", "s2"] {
                 tests.ended(&targets[number], (place, "m", scenario), ended);
@@ -287,6 +288,10 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
         ("c", "lower >= 0.99"),
     ]);
     let fails = rules(&[("a", "lower >= 0.95"), ("b", "lower >= 0.5")]);
+    let narrow_enough = WidthQuestion {
+        width: 0.25,
+        scope: GateScope::All,
+    };
     let (mut given_up, mut narrow) = (0, 0);
     for (seed, until) in (0..6)
         .flat_map(|seed| [RunUntil::Decided, RunUntil::EachDecided].map(|until| (seed, until)))
@@ -298,16 +303,13 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
             (Some(&close), None),
             (Some(&fails), None),
             (None, None),
-            (None, Some(0.25)),
+            (None, Some(&narrow_enough)),
         ];
         for (rules, width) in questions {
             let mut play = |at_once: usize| {
                 let before = HashMap::new();
                 let questions = match (rules, width) {
-                    (_, Some(width)) => SequenceQuestions::Width(WidthQuestion {
-                        width,
-                        each_metric: false,
-                    }),
+                    (_, Some(width)) => SequenceQuestions::Width(width),
                     (None, None) => SequenceQuestions::Pairs,
                     (Some(rules), None) => SequenceQuestions::Rules(SequenceRules {
                         rules,
@@ -371,7 +373,7 @@ fn bets_last_for_the_scenarios_that_are_to_come() {
             // Nine of ten pass.
             let verdict = SequencedVerdict {
                 passed: Some(place % 10 != 3),
-                is_incomplete: false,
+                may_differ: false,
             };
             for scenario in ["s1", "s2"] {
                 tests.ended(&target(), (place, "m", scenario), verdict);
@@ -415,7 +417,7 @@ fn play_beside(
         for _ in 0..2 {
             let verdict = SequencedVerdict {
                 passed: (!is_missing).then_some(passed),
-                is_incomplete: false,
+                may_differ: false,
             };
             let id = format!("s{place:03}_v01");
             tests.ended(&target(), (place, "m", &id), verdict);

@@ -17,8 +17,8 @@ pub struct SideRows {
     pub passed: u64,
     /// Rows with a verdict.
     pub judged: u64,
-    /// Those of `passed` that rest on an empty or cut-off reply: bounds count them as missing.
-    pub incomplete: u64,
+    /// Those that did not pass, and those that did, that rest on an empty or cut-off reply: bounds count them as missing.
+    pub incomplete: [u64; 2],
     /// All rows.
     pub rows: u64,
 }
@@ -37,7 +37,8 @@ impl SideRows {
 
     /// The rate of `all` rows if the missing ones had passed, or failed.
     fn filled(self, all: u64, missing_passed: bool) -> f64 {
-        let passed = self.passed - self.incomplete.min(self.passed);
+        let [_, incomplete] = self.incomplete;
+        let passed = self.passed - incomplete.min(self.passed);
         let missing = self.missing(all);
         let passed = if missing_passed {
             passed + missing
@@ -49,7 +50,8 @@ impl SideRows {
 
     /// The missing ones of `all` rows.
     fn missing(self, all: u64) -> u64 {
-        all.saturating_sub(self.judged - self.incomplete.min(self.judged))
+        let incomplete: u64 = self.incomplete.iter().sum();
+        all.saturating_sub(self.judged - incomplete.min(self.judged))
     }
 }
 

@@ -18,8 +18,8 @@ pub struct PlayedScenario {
     pub failed: u64,
     /// Rows without a verdict.
     pub missing: u64,
-    /// Those of `passed` that rest on an empty or cut-off reply: bounds count them as missing.
-    pub incomplete: u64,
+    /// Those of `failed`, and those of `passed`, that rest on an empty or cut-off reply: bounds count them as missing.
+    pub incomplete: [u64; 2],
 }
 
 /// Which end of the interval a rule is about.
@@ -147,6 +147,8 @@ impl RateTest {
             missing,
             incomplete,
         } = *scenario;
+        let [failed_incomplete, passed_incomplete] = incomplete;
+        let incomplete: u64 = incomplete.iter().sum();
         if missing + incomplete > 0 && self.bounds.is_none() {
             // Until here, both are the same.
             self.bounds = Some(Box::new(self.judged.clone()));
@@ -158,8 +160,10 @@ impl RateTest {
         if let Some(bounds) = &mut self.bounds {
             bounds
                 .above
-                .play(share(passed - incomplete.min(passed)), planned);
-            bounds.below.play(share(failed), planned);
+                .play(share(passed - passed_incomplete.min(passed)), planned);
+            bounds
+                .below
+                .play(share(failed - failed_incomplete.min(failed)), planned);
         }
         if let Some(held) = &mut self.held {
             held.play(share(passed), share(failed), judged);

@@ -25,6 +25,7 @@ pub struct WidthTest {
     width: f64,
     scenarios: Vec<Cluster>,
     rows: PlayedScenario,
+    incomplete: u64,
     answer: SequenceAnswer,
 }
 
@@ -37,6 +38,7 @@ impl WidthTest {
             width,
             scenarios: Vec::new(),
             rows: PlayedScenario::default(),
+            incomplete: 0,
             answer: SequenceAnswer::Open,
         }
     }
@@ -49,7 +51,7 @@ impl WidthTest {
         self.rows.passed += passed;
         self.rows.failed += failed;
         self.rows.missing += scenario.missing;
-        self.rows.incomplete += scenario.incomplete;
+        self.incomplete += scenario.incomplete.iter().sum::<u64>();
         if self.answer == SequenceAnswer::Open {
             let played = self.played();
             self.answer = if played >= FEWEST && is_narrow(&self.scenarios, self.width) {
@@ -78,7 +80,7 @@ impl WidthTest {
             scenarios: self.played(),
             passed: self.rows.passed,
             rows: self.rows.passed + self.rows.failed,
-            missing: self.rows.missing + self.rows.incomplete,
+            missing: self.rows.missing + self.incomplete,
             estimate: rate.map(|rate| rate.estimate),
             lower,
             upper,

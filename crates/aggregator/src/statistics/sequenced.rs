@@ -1,6 +1,6 @@
 //! Rates and differences of scenarios that are simulated in an order until rules are decided.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use schema::{
     MetricType, ModelId,
@@ -25,6 +25,8 @@ pub struct ScenarioSequence {
     pub metrics: BTreeMap<String, MetricType>,
     /// Rows of each scenario and metric.
     pub samples: u64,
+    /// The metrics that have one row of each scenario, however many `samples` there are.
+    pub single: BTreeSet<String>,
     /// How many base scenarios there were, from how many on: see [`ScenarioLists`].
     pub lists: Vec<(u64, u64)>,
     /// The pairs of targets whose differences are adjusted together; 0 counts as 1.
@@ -53,38 +55,48 @@ pub struct SequencedScope {
     pub places: Vec<usize>,
     /// The rows of its largest base scenario.
     pub largest: u64,
+    /// The scenarios and metrics of the base scenario that has the most.
+    pub units: u64,
     /// Its lists.
     pub lists: ScenarioLists,
 }
 
 impl ScenarioSequence {
+    /// The rows of each scenario of a metric.
+    #[must_use]
+    pub fn rows_of(&self, metric: &str) -> u64 {
+        match self.single.contains(metric) {
+            true => 1,
+            false => self.samples,
+        }
+    }
+
     /// The test of the difference of two targets over `scope`, as one of `scopes` for each pair that are adjusted together (1: alone).
     #[must_use]
     pub fn difference_test(&self, scope: &SequencedScope, scopes: u64) -> DifferenceTest {
-        let units = scope.largest / self.samples.max(1);
-        DifferenceTest::new(&scope.lists, units, scopes.max(1) * self.pairs.max(1))
+        DifferenceTest::new(&scope.lists, scope.units, scopes.max(1) * self.pairs.max(1))
     }
 
     /// The test of the difference of a target from a baseline over `scope`. While more than `max_missing` (0 to 1) of a side's rows have no
     /// verdict, its interval's ends have all of them against it.
     #[must_use]
     pub fn baseline_test(&self, scope: &SequencedScope, max_missing: f64) -> BaselineTest {
-        let units = scope.largest / self.samples.max(1);
-        BaselineTest::new(&scope.lists, units, max_missing)
+        BaselineTest::new(&scope.lists, scope.units, max_missing)
     }
 
     /// The part of the metrics for which `is_in` holds, given their types.
     #[must_use]
     pub fn scope(&self, is_in: impl Fn(&str, MetricType) -> bool) -> SequencedScope {
         let planned = |base: &SequencedBase| {
-            let metrics = base.scenarios.iter();
-            let counted = metrics.filter(|(id, _)| {
+            let metrics = base.scenarios.iter().filter(|(id, _)| {
                 let of_type = self.metrics.get(*id);
                 of_type.is_some_and(|metric_type| is_in(id, *metric_type))
             });
-            counted.map(|(_, scenarios)| scenarios).sum::<u64>() * self.samples
+            metrics.fold((0, 0), |(rows, units), (id, scenarios)| {
+                (rows + scenarios * self.rows_of(id), units + scenarios)
+            })
         };
-        let rows: Vec<u64> = self.order.iter().map(planned).collect();
+        let (rows, units): (Vec<u64>, Vec<u64>) = self.order.iter().map(planned).unzip();
         let places: Vec<usize> = (0..rows.len())
             .filter(|place| rows.get(*place).is_some_and(|rows| *rows > 0))
             .collect();
@@ -98,6 +110,7 @@ impl ScenarioSequence {
         let first = lists.next().map_or(0, |(_, scenarios)| within(*scenarios));
         SequencedScope {
             largest: rows.iter().copied().max().unwrap_or(0).max(1),
+            units: units.into_iter().max().unwrap_or(0).max(1),
             lists: lists.fold(ScenarioLists::one(first), |all, (from, scenarios)| {
                 all.then(within(*from), within(*scenarios))
             }),
@@ -202,7 +215,7 @@ impl ScenarioSequence {
                         return true;
                     };
                     let whole = |unit: &&Unit<'_>| {
-                        unit.metric == metric && unit.counts.rows() >= self.samples
+                        unit.metric == metric && unit.counts.rows() >= self.rows_of(metric)
                     };
                     !is_in(metric, *metric_type)
                         || units.iter().filter(whole).count() as u64 >= *scenarios
@@ -269,11 +282,10 @@ fn by_base<'u, 'a>(units: &'u [Unit<'a>]) -> HashMap<&'a str, &'u [Unit<'a>]> {
 
 /// The rows of a unit on one side of a comparison.
 fn side_rows(unit: &Unit<'_>) -> SideRows {
-    let [_, incomplete] = unit.counts.incomplete;
     SideRows {
         passed: unit.counts.passed(),
         judged: unit.counts.scored(),
-        incomplete,
+        incomplete: unit.counts.incomplete,
         rows: unit.counts.rows(),
     }
 }
@@ -283,11 +295,12 @@ fn played<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> PlayedScenario {
     let mut played = PlayedScenario::default();
     for unit in units {
         let counts = unit.counts;
-        let [_, passed] = counts.incomplete;
         played.passed += counts.passed();
         played.failed += counts.scored() - counts.passed();
         played.missing += counts.rows() - counts.scored();
-        played.incomplete += passed;
+        for (all, of_unit) in played.incomplete.iter_mut().zip(counts.incomplete) {
+            *all += of_unit;
+        }
     }
     played
 }

@@ -8,7 +8,10 @@ use probity::{
     StopWhenDecided,
     gate::{GateNames, GateSubject, read_gate_rules},
 };
-use schema::{gate::GateRules, sequence::RunUntil};
+use schema::{
+    gate::{GateRules, GateScope},
+    sequence::RunUntil,
+};
 use store::WidthQuestion;
 
 use crate::exit::Failure;
@@ -52,18 +55,40 @@ pub struct UntilArgs {
 
 /// When a run stops.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Until {
+pub enum Until {
     Decided,
     EachDecided,
 }
 
+/// What an order follows from.
 #[derive(Clone, Copy, Debug)]
-enum OrderSeed {
+pub enum OrderSeed {
     Number(u64),
     Random,
 }
 
-fn chance(text: &str) -> Result<f64, String> {
+impl OrderSeed {
+    /// The number; of `random` one that nobody chose: of the random keys of the standard library's hash maps.
+    pub fn number(self) -> u64 {
+        use std::hash::{BuildHasher, RandomState};
+        match self {
+            Self::Number(seed) => seed,
+            Self::Random => RandomState::new().hash_one(std::process::id()) >> 12,
+        }
+    }
+}
+
+impl From<Until> for RunUntil {
+    fn from(until: Until) -> Self {
+        match until {
+            Until::Decided => Self::Decided,
+            Until::EachDecided => Self::EachDecided,
+        }
+    }
+}
+
+/// A chance below which a rule is given up.
+pub fn chance(text: &str) -> Result<f64, String> {
     let chance = text.parse().ok();
     chance
         .filter(|chance| (0.0..1.0).contains(chance))
@@ -77,11 +102,15 @@ fn width(text: &str) -> Result<WidthQuestion, String> {
     let wrong = "must be a number above 0 and below 1, such as 0.1, or each-metric:0.2";
     Ok(WidthQuestion {
         width: number.filter(is_width).ok_or(wrong)?,
-        each_metric: of_metrics.is_some(),
+        scope: match of_metrics {
+            Some(_) => GateScope::EachMetric,
+            None => GateScope::All,
+        },
     })
 }
 
-fn order_seed(text: &str) -> Result<OrderSeed, String> {
+/// What `--order-seed` says.
+pub fn order_seed(text: &str) -> Result<OrderSeed, String> {
     if text == "random" {
         return Ok(OrderSeed::Random);
     }
@@ -95,29 +124,24 @@ impl UntilArgs {
     /// # Errors
     /// When the rules of the gate cannot be used, or a run cannot be stopped by one.
     pub fn stop(&self, gate: Option<&Path>, seed: u64) -> Result<Option<StopWhenDecided>, Failure> {
-        let until = match (self.until, self.until_width) {
+        let until = match (self.until, &self.until_width) {
             (None, None) => return Ok(None),
             (None, Some(_)) => RunUntil::Width,
-            (Some(Until::Decided), _) => RunUntil::Decided,
-            (Some(Until::EachDecided), _) => RunUntil::EachDecided,
+            (Some(until), _) => until.into(),
         };
         // A width asks nothing of the gate, which is answered at the end.
         let gate = gate.filter(|_| self.until_width.is_none());
         let rules = gate.map(rules).transpose()?;
         Ok(Some(StopWhenDecided {
             until,
-            width: self.until_width,
+            width: self.until_width.clone(),
             list_of: self.list_of,
             baseline: gate
                 .zip(rules.as_ref())
                 .and_then(|(gate, rules)| named_baseline(gate, rules)),
             rules,
             give_up: self.give_up,
-            seed: match self.order_seed {
-                Some(OrderSeed::Number(seed)) => seed,
-                Some(OrderSeed::Random) => random_seed(),
-                None => seed,
-            },
+            seed: self.order_seed.map_or(seed, OrderSeed::number),
             is_seed_chosen: matches!(self.order_seed, Some(OrderSeed::Number(_))),
             restart: self.restart,
         }))
@@ -134,16 +158,10 @@ fn rules(gate: &Path) -> Result<GateRules, Failure> {
 }
 
 /// The baseline that the rules name, beside their file.
-fn named_baseline(gate: &Path, rules: &GateRules) -> Option<PathBuf> {
+pub fn named_baseline(gate: &Path, rules: &GateRules) -> Option<PathBuf> {
     let named = Path::new(rules.baseline.as_ref()?);
     Some(match gate.parent() {
         Some(folder) => folder.join(named),
         None => named.to_owned(),
     })
-}
-
-/// A seed that nobody chose: of the random keys of the standard library's hash maps.
-fn random_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id()) >> 12
 }

@@ -117,6 +117,7 @@ mod safety_gate;
 mod safety_golden;
 mod safety_interrupt;
 mod safety_project;
+mod safety_until;
 mod schemas;
 mod screen;
 mod secrets;

@@ -202,6 +202,8 @@ async fn a_judge_that_answers_in_prose_gives_errors_and_no_verdicts() {
         assert_eq!(row.kind.as_str(), "invalid_response");
         assert!(row.message.contains("no usable score"), "{}", row.message);
     }
+    let finding = "2 cases of bot have no usable score; a: ";
+    assert!(ran.err.contains(finding), "{}", ran.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

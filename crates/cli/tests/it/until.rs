@@ -109,7 +109,7 @@ async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_fi
         (project.read("gate.xml"), so_far.as_str()),
         (
             project.read("benchmarks/flattery/report.html"),
-            "until rules, differences or widths were decided",
+            "stopped when rules, differences or widths were decided",
         ),
     ] {
         assert!(file.contains(words), "{words}");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use schema::{
-    Event, EventBody, Journal, ModelId, Scenario,
+    Event, EventBody, Journal, MetricType, ModelId, Scenario,
     event::{SequenceLook, StartingSequence},
     gate::GateRules,
     sequence::{RunUntil, Sequence, SequenceAnswer, SequenceStop, SequenceTest},
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use store::{
     BaselineUnits, BenchmarkDir, RunError, SequenceOptions, SequenceQuestions, SequenceRules,
     SequenceTests, SequencedVerdict, Turn, WidthQuestion, base_of, baseline_rows, begin_sequence,
-    read_baseline, scenario_sequence, scored_targets, write_sequence,
+    gate_rules_sha256, read_baseline, scenario_sequence, scored_targets, write_sequence,
 };
 use tokio::sync::watch;
 
@@ -52,17 +52,6 @@ pub struct StopWhenDecided {
 }
 
 impl StopWhenDecided {
-    /// SHA-256 of what the rules say, whatever their file looks like.
-    fn rules_sha256(&self) -> Option<String> {
-        let rules = self.rules.as_ref()?;
-        let each = rules.rules.iter().map(|rule| {
-            let targets: Vec<String> = rule.targets.iter().map(ToString::to_string).collect();
-            json!([rule.scope.to_string(), rule.require.to_string(), targets])
-        });
-        let text = json!([rules.max_missing, rules.baseline, each.collect::<Vec<_>>()]);
-        Some(hex(&Sha256::digest(text.to_string())))
-    }
-
     /// The rows of the targets in the baseline; none where no rule compares with it.
     fn before(
         &self,
@@ -120,9 +109,9 @@ impl RunSequence {
         let all: HashSet<&ModelId> = scored.iter().chain(targets).collect();
         let options = SequenceOptions {
             until: stop.until,
-            width: stop.width.map(|of| of.width),
+            width: stop.width.as_ref().map(|of| of.width),
             list_of: stop.list_of,
-            rules_sha256: stop.rules_sha256(),
+            rules_sha256: stop.rules.as_ref().map(gate_rules_sha256),
             seed: stop.seed,
             is_seed_chosen: stop.is_seed_chosen,
             give_up: stop.give_up,
@@ -138,7 +127,7 @@ impl RunSequence {
         let file = begin_sequence(dir, benchmark, scenarios.iter(), &options)?;
         let sequence = scenario_sequence(&file, benchmark, &scenarios);
         let before = stop.before(dir, targets, &scenarios)?;
-        let questions = match (stop.width, &stop.rules) {
+        let questions = match (&stop.width, &stop.rules) {
             (Some(question), _) => SequenceQuestions::Width(question),
             (None, None) => SequenceQuestions::Pairs,
             (None, Some(rules)) => SequenceQuestions::Rules(SequenceRules {
@@ -404,7 +393,10 @@ impl Feed for SequenceFeed {
                 let of_metric = verdicts.into_iter().find(|of| of.metric == row.metric);
                 let verdict = SequencedVerdict {
                     passed: of_metric.as_ref().and_then(|of| of.passed),
-                    is_incomplete: of_metric.is_some_and(|of| of.is_incomplete),
+                    // Of what was never written nothing can break a negative metric.
+                    may_differ: of_metric
+                        .is_some_and(|of| of.is_incomplete && of.passed == Some(true))
+                        && state.tests.metric_type(&row.metric) == Some(MetricType::Negative),
                 };
                 let of_row = (row.place, row.metric.as_str(), row.scenario.as_str());
                 if state.tests.ended(&self.target, of_row, verdict) {

@@ -28,7 +28,7 @@ impl SafetyRun {
             let (played, more) = self.play(&context, MAX_ROWS).await;
             let attempts = played.attempts();
             let (cached, new) = attempts.partition::<Vec<_>, _>(|attempt| is_cached(attempt));
-            let new = (new.len() + played.lost_variations()) as u64;
+            let new = (new.len() + played.errors().len()) as u64;
             found.push(Forecast {
                 benchmark: self.mode.phase(),
                 phase: Phase::Simulate,

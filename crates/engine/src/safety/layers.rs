@@ -35,6 +35,8 @@ pub(super) struct Layers {
     pub(super) refusals: Vec<AttackerRefusal>,
     pub(super) dropped_duplicates: u64,
     pub(super) not_run: NotRun,
+    /// The run was stopped before a layer that would have followed.
+    pub(super) is_cut: bool,
 }
 
 /// A step of a layer for one case.
@@ -67,9 +69,34 @@ pub(super) struct LayerFeed {
     ends: BTreeMap<usize, LayerEnd>,
     /// Prompts that were run, normalised for comparison.
     seen: HashSet<String>,
+    /// Of one case among others: the prompts of all seeds, which no variation repeats, and its ids.
+    case: Option<(Arc<HashSet<String>>, CaseIds)>,
     next_id: i64,
     planned: u64,
     found: Layers,
+}
+
+/// The numbers in the file of the attempts of one case among others: those of a layer follow on those of the layer before, and within it on
+/// those of the cases before, as if each attempt before had all variations.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CaseIds {
+    /// The position of the case among all cases.
+    pub(super) place: u32,
+    /// All cases.
+    pub(super) cases: u64,
+    /// Variations of each attempt that continues.
+    pub(super) variations: u32,
+}
+
+impl CaseIds {
+    fn first(self, layer: u32) -> i64 {
+        let width = |layer: u32| u64::from(self.variations).saturating_pow(layer);
+        let before = (0..layer).fold(0_u64, |sum, layer| {
+            sum.saturating_add(width(layer).saturating_mul(self.cases))
+        });
+        let own = width(layer).saturating_mul(self.place.into());
+        i64::try_from(before.saturating_add(own).saturating_add(1)).unwrap_or(i64::MAX)
+    }
 }
 
 impl Feed for LayerFeed {
@@ -80,7 +107,7 @@ impl Feed for LayerFeed {
         if self.waiting.is_empty() && self.open > 0 {
             std::future::pending::<()>().await;
         }
-        self.waiting.pop_front()
+        self.next_now()
     }
 
     fn rows(&self) -> Option<u64> {
@@ -100,7 +127,31 @@ impl Feed for LayerFeed {
 impl LayerFeed {
     /// The seeds, and what follows from them. After `stop` no further layer is begun.
     pub(super) fn new(cases: &[Arc<TestCase>], settings: &SingleTurnSettings, stop: Stop) -> Self {
-        let mut feed = Self {
+        let mut feed = Self::empty(settings, stop);
+        let seeds = feed.seeds((0..).zip(cases));
+        feed.wait_for(seeds, LayerUnit::Prompt);
+        feed
+    }
+
+    /// One case, which is at `ids.place` among others whose `prompts` are known. Its ids, and which prompts it drops, do not depend on the
+    /// others: it is run at any time.
+    pub(super) fn of_case(
+        case: &Arc<TestCase>,
+        prompts: &Arc<HashSet<String>>,
+        ids: CaseIds,
+        settings: &SingleTurnSettings,
+        stop: Stop,
+    ) -> Self {
+        let mut feed = Self::empty(settings, stop);
+        feed.next_id = ids.first(0);
+        let seeds = feed.seeds([(ids.place, case)]);
+        feed.case = Some((Arc::clone(prompts), ids));
+        feed.wait_for(seeds, LayerUnit::Prompt);
+        feed
+    }
+
+    fn empty(settings: &SingleTurnSettings, stop: Stop) -> Self {
+        Self {
             settings: settings.clone(),
             stop,
             layer: 0,
@@ -108,13 +159,21 @@ impl LayerFeed {
             open: 0,
             ends: BTreeMap::new(),
             seen: HashSet::new(),
+            case: None,
             next_id: 1,
             planned: 0,
             found: Layers::default(),
-        };
-        let seeds = feed.seeds(cases);
-        feed.wait_for(seeds, LayerUnit::Prompt);
-        feed
+        }
+    }
+
+    /// The next unit, if one waits.
+    pub(super) fn next_now(&mut self) -> Option<LayerUnit> {
+        self.waiting.pop_front()
+    }
+
+    /// Whether all units have ended and none follows.
+    pub(super) fn is_over(&self) -> bool {
+        self.open == 0
     }
 
     /// The results, when all units have ended.
@@ -122,9 +181,12 @@ impl LayerFeed {
         self.found
     }
 
-    fn seeds(&mut self, cases: &[Arc<TestCase>]) -> Vec<Attempt> {
+    fn seeds<'c>(
+        &mut self,
+        cases: impl IntoIterator<Item = (u32, &'c Arc<TestCase>)>,
+    ) -> Vec<Attempt> {
         let mut attempts = Vec::new();
-        for (place, case) in (0..).zip(cases) {
+        for (place, case) in cases {
             if self.room() == 0 {
                 self.found.not_run.cap += 1;
                 continue;
@@ -167,11 +229,19 @@ impl LayerFeed {
             }
         }
         self.found.layers.push(layer);
-        if self.layer < self.settings.maximum_iteration_layers && !self.stop.is_stopped() {
-            self.layer += 1;
-            let parents = self.parents();
-            self.wait_for(parents, LayerUnit::Rewrite);
+        if self.layer >= self.settings.maximum_iteration_layers {
+            return;
         }
+        if self.stop.is_stopped() {
+            self.found.is_cut = true;
+            return;
+        }
+        self.layer += 1;
+        if let Some((_, ids)) = &self.case {
+            self.next_id = ids.first(self.layer);
+        }
+        let parents = self.parents();
+        self.wait_for(parents, LayerUnit::Rewrite);
     }
 
     /// The cases of the last layer that continue, as far as the cap leaves room.
@@ -212,7 +282,9 @@ impl LayerFeed {
         self.found.not_run.join(rewritten.not_run);
         let mut number = 0_u32;
         for (strategy, prompt) in rewritten.prompts {
-            if !self.seen.insert(schema::safety::normalised(&prompt)) {
+            let same = schema::safety::normalised(&prompt);
+            let seeds = self.case.as_ref().map(|(seeds, _)| seeds);
+            if seeds.is_some_and(|seeds| seeds.contains(&same)) || !self.seen.insert(same) {
                 self.found.dropped_duplicates += 1;
                 continue;
             }

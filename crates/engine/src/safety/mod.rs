@@ -26,6 +26,7 @@ mod plan;
 mod report;
 mod results;
 mod run_log;
+mod sequence;
 mod target;
 mod target_context;
 mod target_run;
@@ -46,13 +47,16 @@ pub use output::{OutputFiles, default_name, write_results};
 pub use parts::{ModelRoles, SafetyMode, SafetyTarget};
 pub use plan::{SafetyPlanModels, plan_multi_turn, plan_single_turn};
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
+pub use sequence::SafetyStop;
 pub use target::{Target, TargetReply};
 
 use crate::{
     benchmark::Concurrency, judge_watch::JudgeWatch, report::Failures, run_record::RunRecord,
     session::Session,
 };
+use sequence::CaseSequence;
 use store::{Manifest, RunError, SafetySetup, write_json};
+use target_run::SharedByTargets;
 
 /// A safety evaluation, ready to run.
 pub struct SafetyRun {
@@ -65,6 +69,7 @@ pub struct SafetyRun {
     gate: Gate,
     concurrency: Concurrency,
     keep_going: bool,
+    stop: Option<SafetyStop>,
     judge_prompts: Option<u32>,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
@@ -93,6 +98,7 @@ impl SafetyRun {
             gate: Gate::default(),
             concurrency: Concurrency::default(),
             keep_going: false,
+            stop: None,
             judge_prompts: None,
             files: None,
             records: None,
@@ -135,6 +141,13 @@ impl SafetyRun {
     #[must_use]
     pub fn keep_going(mut self, keep_going: bool) -> Self {
         self.keep_going = keep_going;
+        self
+    }
+
+    /// Runs the cases in a random order until `stop` ends it. Without one, all cases are run.
+    #[must_use]
+    pub fn stop_when_decided(mut self, stop: Option<SafetyStop>) -> Self {
+        self.stop = stop;
         self
     }
 
@@ -183,6 +196,7 @@ impl SafetyRun {
     /// At the end: when the manifest cannot be written.
     pub async fn run(&self) -> Result<SafetyReport, RunError> {
         self.check()?;
+        let sequence = self.sequence()?;
         let places = self.places()?;
         let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
         let journal_ids = match self.session.journals() {
@@ -198,9 +212,15 @@ impl SafetyRun {
         let targets = self.targets.iter();
         let watch = Arc::new(JudgeWatch::new(self.keep_going));
         let failures = Arc::new(Failures::default());
-        let running = targets.map(|target| {
-            self.run_target(target, started, &journal_ids, cached, &failures, &watch)
-        });
+        let shared = SharedByTargets {
+            started,
+            journal_ids: &journal_ids,
+            cached,
+            failures: &failures,
+            judge_watch: &watch,
+            sequence: sequence.as_ref(),
+        };
+        let running = targets.map(|target| self.run_target(target, &shared));
         let mut targets = futures::future::join_all(running).await;
         if let Some(journals) = self.session.journals() {
             for closed in journals.close().await {
@@ -230,6 +250,27 @@ impl SafetyRun {
         let all_written = report.targets.iter().all(|one| one.not_written.is_none());
         recorded.or_else(|error| if all_written { Err(error) } else { Ok(()) })?;
         Ok(report)
+    }
+
+    /// The order of the cases, if the run stops when rules are decided.
+    fn sequence(&self) -> Result<Option<Arc<CaseSequence>>, RunError> {
+        let Some((stop, target)) = self.stop.as_ref().zip(self.targets.first()) else {
+            return Ok(None);
+        };
+        if self.mode.max_cases().is_some() {
+            return Err(RunError::input(
+                "an evaluation that stops when its rules are decided has no cap on its cases. Remove `safety.max_cases`, or do not stop it \
+                 by rules",
+            ));
+        }
+        let ids: Vec<ModelId> = self
+            .targets
+            .iter()
+            .map(|one| one.target.id.clone())
+            .collect();
+        let run = self.parameters(target, None);
+        let sequence = CaseSequence::begin(self.cases(), stop, &run, &ids)?;
+        Ok(Some(Arc::new(sequence)))
     }
 
     /// What the manifest records of a safety evaluation.

@@ -44,7 +44,7 @@ impl Feed for ConversationFeed {
     type End = AttemptResult;
 
     async fn next(&mut self) -> Option<Attempt> {
-        self.attempts.pop_front()
+        self.next_now()
     }
 
     fn rows(&self) -> Option<u64> {
@@ -61,14 +61,38 @@ impl Feed for ConversationFeed {
 
 impl ConversationFeed {
     pub(super) fn new(cases: &[Arc<TestCase>], settings: &MultiTurnSettings) -> Self {
+        Self::of((0..).zip(cases), 0, settings)
+    }
+
+    /// One case, which is at `place` among others.
+    pub(super) fn of_case(case: &Arc<TestCase>, place: u32, settings: &MultiTurnSettings) -> Self {
+        let before = u64::from(place) * settings.test_types.len() as u64;
+        Self::of([(place, case)], before, settings)
+    }
+
+    fn of<'c>(
+        cases: impl IntoIterator<Item = (u32, &'c Arc<TestCase>)>,
+        before: u64,
+        settings: &MultiTurnSettings,
+    ) -> Self {
         let mut not_run = NotRun::default();
-        let attempts = attempts(cases, settings, &mut not_run);
+        let attempts = attempts(cases, before, settings, &mut not_run);
         Self {
             rows: attempts.len() as u64,
             attempts: attempts.into(),
             ended: BTreeMap::new(),
             not_run,
         }
+    }
+
+    /// The next conversation, if one waits.
+    pub(super) fn next_now(&mut self) -> Option<Attempt> {
+        self.attempts.pop_front()
+    }
+
+    /// Whether all conversations have ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.len() as u64 == self.rows
     }
 
     /// The results, when all units have ended.
@@ -119,15 +143,17 @@ enum Left {
     Aborted(CaseAbort),
 }
 
-fn attempts(
-    cases: &[Arc<TestCase>],
+/// The conversations of `cases`, each with its place; `before` of others have lower numbers.
+fn attempts<'c>(
+    cases: impl IntoIterator<Item = (u32, &'c Arc<TestCase>)>,
+    before: u64,
     settings: &MultiTurnSettings,
     not_run: &mut NotRun,
 ) -> Vec<Attempt> {
     let mut attempts: Vec<Attempt> = Vec::new();
-    for (place, case) in (0..).zip(cases) {
+    for (place, case) in cases {
         for test_type in &settings.test_types {
-            let planned = attempts.len() as u64;
+            let planned = before + attempts.len() as u64;
             if settings.max_cases.is_some_and(|max| planned >= max) {
                 not_run.cap += 1;
                 continue;

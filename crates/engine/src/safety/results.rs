@@ -5,11 +5,11 @@ use std::sync::Arc;
 use schema::{
     Role,
     safety::results::{
-        Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults, SingleTurnResults,
-        SingleTurnRow,
+        CaseError, Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults,
+        SafetySequence, SingleTurnResults, SingleTurnRow,
     },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use store::safety_rates;
 
 use super::{
@@ -35,14 +35,6 @@ impl Played {
         }
     }
 
-    /// How often no variation could be created.
-    pub(super) fn lost_variations(&self) -> usize {
-        match self {
-            Self::Layers(found) => found.errors.len(),
-            Self::Conversations(_) => 0,
-        }
-    }
-
     /// The cases that ended in an error, as the file lists them: attempts, then variations.
     pub(super) fn failures(&self) -> Vec<FailedCase> {
         let of_variations = match self {
@@ -60,19 +52,37 @@ impl Played {
         }
     }
 
-    /// The content of the result file.
-    pub(super) fn into_results(self, run: RunParameters) -> SafetyResults {
+    /// The errors of variations that could not be created.
+    pub(super) fn errors(&self) -> &[CaseError] {
         match self {
-            Self::Layers(found) => single_turn(found, run),
-            Self::Conversations(found) => multi_turn(found, run),
+            Self::Layers(found) => &found.errors,
+            Self::Conversations(_) => &[],
+        }
+    }
+
+    /// Whether the run was stopped before a layer that would have followed.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self, Self::Layers(found) if found.is_cut)
+    }
+
+    /// The content of the result file. `sequence`: the order of the cases, if the run stopped when its rules were decided.
+    pub(super) fn into_results(
+        self,
+        run: RunParameters,
+        sequence: Option<SafetySequence>,
+    ) -> SafetyResults {
+        let groups = json!(run.groups);
+        let mut details = details(run, self.attempts());
+        details.sequence = sequence.map(Box::new);
+        match self {
+            Self::Layers(found) => single_turn(found, details, groups),
+            Self::Conversations(found) => multi_turn(found, details, groups),
         }
     }
 }
 
 /// The results of a single-turn run.
-fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
-    let groups = json!(run.groups);
-    let mut details = details(run, found.layers.iter().flatten());
+fn single_turn(found: Layers, mut details: Details, groups: Value) -> SafetyResults {
     details.errors.extend(found.errors);
     details.rates = Some(safety_rates(&details));
     details.attacker_refusals.extend(found.refusals);
@@ -106,9 +116,7 @@ fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
 }
 
 /// The results of a multi-turn run.
-fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResults {
-    let groups = json!(run.groups);
-    let mut details = details(run, &found.ended);
+fn multi_turn(found: Conversations, mut details: Details, groups: Value) -> SafetyResults {
     details.rates = Some(safety_rates(&details));
     details.not_run = found.not_run.total();
     let rows: Vec<(MultiTurnRow, bool)> = found.ended.iter().filter_map(multi_row).collect();

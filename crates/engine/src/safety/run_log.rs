@@ -104,7 +104,17 @@ impl<'a> SafetyLog<'a> {
             self.log.test(&group.name, &setup, &kwargs);
         }
         self.log.running();
-        for (group, using, total) in self.items_of_groups() {
+        if self.run.stop.is_none() {
+            for (group, using, total) in self.items_of_groups() {
+                self.log.items(&group.name, (using, total), BTreeMap::new());
+            }
+        }
+    }
+
+    /// Records how many items of each group were queued, where that is known only now.
+    pub(super) fn items(&self, queued: impl Fn(&str) -> u64) {
+        for (group, _, total) in self.items_of_groups() {
+            let using = queued(&group.name);
             self.log.items(&group.name, (using, total), BTreeMap::new());
         }
     }

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use schema::{
     Fingerprint, ModelId, Phase, TargetBasis,
     safety::{
-        TestCase, TestCaseGroup,
+        MultiTurnSettings, MultiTurnStrategy, SingleTurnSettings, TestCase, TestCaseGroup,
+        VariationStrategy,
         results::{Details, RunParameters},
     },
 };
@@ -23,11 +24,12 @@ use tokio::sync::Semaphore;
 
 use super::{
     SafetyMode, SafetyRun, SafetyTarget,
-    layers::{LayerFeed, LayerRunner, in_order},
-    multi::{ConversationFeed, ConversationRunner},
+    layers::{LayerFeed, LayerRunner, Layers, in_order},
+    multi::{ConversationFeed, ConversationRunner, Conversations},
     report::TargetReport,
     results::Played,
     run_log::SafetyLog,
+    sequence::{CaseSequence, CaseSettings, SequencedFeed},
     target::Target,
     target_context::TargetContext,
 };
@@ -40,34 +42,51 @@ use crate::{
 };
 use journal::RunId;
 
+/// What the targets of a run share.
+pub(super) struct SharedByTargets<'a> {
+    pub(super) started: Timestamp,
+    /// The ids of the targets' journals.
+    pub(super) journal_ids: &'a BTreeMap<ModelId, RunId>,
+    /// The number of cached replies before the run.
+    pub(super) cached: u64,
+    pub(super) failures: &'a Arc<Failures>,
+    pub(super) judge_watch: &'a Arc<JudgeWatch>,
+    /// The order of the cases, if the run stops when rules are decided.
+    pub(super) sequence: Option<&'a Arc<CaseSequence>>,
+}
+
 impl SafetyRun {
-    /// Runs all cases against one target. `ids` are the ids of the targets' journals, `cached` is the number of cached
-    /// replies before the run.
+    /// Runs all cases against one target, or those that the rules need.
     pub(super) async fn run_target(
         &self,
         target: &SafetyTarget,
-        started: Timestamp,
-        ids: &BTreeMap<ModelId, RunId>,
-        cached: u64,
-        failures: &Arc<Failures>,
-        judge_watch: &Arc<JudgeWatch>,
+        shared: &SharedByTargets<'_>,
     ) -> TargetReport {
         let id = &target.target.id;
         let journal = self.journal_of(id);
-        let run_id = ids.get(id).unwrap_or(self.session.run_id());
+        let run_id = shared.journal_ids.get(id).unwrap_or(self.session.run_id());
         let log = SafetyLog::new(self, target, journal.as_ref(), run_id);
         let began = Instant::now();
         log.start();
-        let context = Arc::new(self.context(target, failures, judge_watch));
+        let context = Arc::new(self.context(target, shared.failures, shared.judge_watch));
         context.state.report_start(Phase::Simulate);
-        let (played, _) = self.play(&context, u64::MAX).await;
+        let (played, order) = match shared.sequence {
+            Some(sequence) => {
+                sequence.record_start(journal.as_ref());
+                let (played, queued) = self.play_in_sequence(&context, sequence).await;
+                log.items(|group| queued.get(group).copied().unwrap_or_default());
+                (played, Some(sequence.end(id, journal.as_ref()).await))
+            }
+            None => (self.play(&context, u64::MAX).await.0, None),
+        };
         let (failures, not_run) = (played.failures(), played.not_run());
-        let results = played.into_results(self.parameters(target, started));
+        let run = self.parameters(target, Some(shared.started));
+        let results = played.into_results(run, order);
         let tests = std::mem::take(&mut context.state.tallies().tests);
         log.end(tests, began.elapsed());
         if let Some(cache) = self.session.cache() {
             let now = self.session.cached_replies().await;
-            log.log.cache(cached, now, &cache.name());
+            log.log.cache(shared.cached, now, &cache.name());
         }
         context.state.report_finished(Phase::Simulate);
         let tally = results.tally();
@@ -102,12 +121,7 @@ impl SafetyRun {
 
     /// Runs all cases against one target, but no more units than `most`. Returns whether there were more.
     pub(super) async fn play(&self, context: &Arc<TargetContext>, most: u64) -> (Played, bool) {
-        let cases: Vec<Arc<TestCase>> = self
-            .groups
-            .iter()
-            .flat_map(|group| &group.cases)
-            .map(|case| Arc::new(case.clone()))
-            .collect();
+        let cases = self.cases();
         let stop = &context.state.stop;
         match &self.mode {
             SafetyMode::SingleTurn {
@@ -119,11 +133,7 @@ impl SafetyRun {
                     left: most,
                     more: false,
                 };
-                let runner = Arc::new(LayerRunner {
-                    context: Arc::clone(context),
-                    strategies: in_order(&settings.strategies, strategies),
-                    variations: settings.variations,
-                });
+                let runner = layer_runner(context, settings, strategies);
                 run_feed(&mut first, &runner, &context.room, stop).await;
                 (Played::Layers(first.feed.into_layers()), first.more)
             }
@@ -136,16 +146,51 @@ impl SafetyRun {
                     left: most,
                     more: false,
                 };
-                let runner = Arc::new(ConversationRunner {
-                    context: Arc::clone(context),
-                    settings: settings.clone(),
-                    strategies: strategies.clone(),
-                });
+                let runner = conversation_runner(context, settings, strategies);
                 run_feed(&mut first, &runner, &context.room, stop).await;
                 let found = first.feed.into_conversations();
                 (Played::Conversations(found), first.more)
             }
         }
+    }
+
+    /// Runs the cases that the rules need against one target. Also returns how many items of each group were queued.
+    async fn play_in_sequence(
+        &self,
+        context: &Arc<TargetContext>,
+        sequence: &Arc<CaseSequence>,
+    ) -> (Played, BTreeMap<String, u64>) {
+        let (target, journal) = (context.state.id(), self.journal_of(context.state.id()));
+        let stop = &context.state.stop;
+        match &self.mode {
+            SafetyMode::SingleTurn {
+                settings,
+                strategies,
+            } => {
+                let of_case = CaseSettings::SingleTurn(settings.clone(), stop.clone());
+                let mut feed = SequencedFeed::<LayerFeed>::new(sequence, target, of_case, journal);
+                let runner = layer_runner(context, settings, strategies);
+                run_feed(&mut feed, &runner, &context.room, stop).await;
+                feed.into_played(Played::Layers(Layers::default()))
+            }
+            SafetyMode::MultiTurn {
+                settings,
+                strategies,
+            } => {
+                let of_case = CaseSettings::MultiTurn(settings.clone());
+                let mut feed =
+                    SequencedFeed::<ConversationFeed>::new(sequence, target, of_case, journal);
+                let runner = conversation_runner(context, settings, strategies);
+                run_feed(&mut feed, &runner, &context.room, stop).await;
+                feed.into_played(Played::Conversations(Conversations::default()))
+            }
+        }
+    }
+
+    /// All cases.
+    pub(super) fn cases(&self) -> Vec<Arc<TestCase>> {
+        let cases = self.groups.iter().flat_map(|group| &group.cases);
+        cases.map(|case| Arc::new(case.clone())).collect()
     }
 
     /// What the results of the target rest on, if anything is known.
@@ -196,7 +241,12 @@ impl SafetyRun {
         }
     }
 
-    fn parameters(&self, target: &SafetyTarget, started: Timestamp) -> RunParameters {
+    /// The settings of the run against a target that began at `started`.
+    pub(super) fn parameters(
+        &self,
+        target: &SafetyTarget,
+        started: Option<Timestamp>,
+    ) -> RunParameters {
         let (single_turn, multi_turn) = match &self.mode {
             SafetyMode::SingleTurn { settings, .. } => (Some(settings.clone()), None),
             SafetyMode::MultiTurn { settings, .. } => (None, Some(settings.clone())),
@@ -204,7 +254,7 @@ impl SafetyRun {
         RunParameters {
             run_id: self.session.run_id().to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            started: Some(started.to_string()),
+            started: started.map(|started| started.to_string()),
             target: target.target.clone(),
             system_prompt: target.system_prompt.as_ref().map(ToString::to_string),
             groups: self.groups.iter().map(|group| group.name.clone()).collect(),
@@ -238,6 +288,30 @@ impl SafetyRun {
         parts.push(json!(self.scorer.fingerprint()));
         parts
     }
+}
+
+fn layer_runner(
+    context: &Arc<TargetContext>,
+    settings: &SingleTurnSettings,
+    strategies: &[Arc<dyn VariationStrategy>],
+) -> Arc<LayerRunner> {
+    Arc::new(LayerRunner {
+        context: Arc::clone(context),
+        strategies: in_order(&settings.strategies, strategies),
+        variations: settings.variations,
+    })
+}
+
+fn conversation_runner(
+    context: &Arc<TargetContext>,
+    settings: &MultiTurnSettings,
+    strategies: &[Arc<dyn MultiTurnStrategy>],
+) -> Arc<ConversationRunner> {
+    Arc::new(ConversationRunner {
+        context: Arc::clone(context),
+        settings: settings.clone(),
+        strategies: strategies.to_vec(),
+    })
 }
 
 /// The hash of each group's cases: rates over different cases cannot be compared.

@@ -41,7 +41,7 @@ pub fn safety_rates_sheet(title: &str, target: Option<&ModelId>, rates: &SafetyR
     for (note, names) in together(noted) {
         sheet.note(format!("{}: {note}.", names.join(", ")));
     }
-    sheet
+    sheet.so_far(all.iter().any(|(_, one)| one.at_every_look().is_some()))
 }
 
 /// The note on a rate, with the bounds that it refers to.
@@ -83,7 +83,12 @@ fn row(name: &str, target: Option<&ModelId>, of: &SafetyRate) -> Vec<Cell> {
         Cell::rate(of.estimate),
         Cell::interval(ends),
         format!("{} of {}", grouped(of.count), grouped(of.rows)).into(),
-        of.cases.into(),
+        match of.sequential {
+            Some(so_far) => {
+                format!("{} of {}", grouped(so_far.scenarios), grouped(so_far.of)).into()
+            }
+            None => of.cases.into(),
+        },
         missing.into(),
         Cell::known(of.standard_error, Value::Points),
     ]

@@ -23,7 +23,7 @@ pub(crate) struct Limit {
 const KINDS: [(&str, &[FindingKind]); 7] = [
     ("This is a trial.", &[FindingKind::Trial]),
     (
-        "Scenarios were simulated until rules, differences or widths were decided.",
+        "The run stopped when rules, differences or widths were decided.",
         &[FindingKind::StoppedWhenDecided],
     ),
     (

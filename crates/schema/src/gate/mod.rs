@@ -107,6 +107,18 @@ impl SafetyScope {
             Self::Attempts => "attempts",
         }
     }
+
+    /// This rate of one group: `seed of fraud`.
+    #[must_use]
+    pub fn of_group(self, group: &str) -> String {
+        format!("{} of {group}", self.name())
+    }
+
+    /// The group of a name that [`of_group`](Self::of_group) made of this rate.
+    #[must_use]
+    pub fn group_of(self, of_group: &str) -> Option<&str> {
+        of_group.strip_prefix(self.name())?.strip_prefix(" of ")
+    }
 }
 
 /// The groups of safety results that a rule applies to.
@@ -126,7 +138,8 @@ impl GroupScope {
 }
 
 impl GateScope {
-    /// Whether the rows of a metric of a benchmark belong to it. `hazards` are the benchmark's.
+    /// Whether the rows of a metric of a benchmark belong to it. `hazards` are the benchmark's. Of safety results, a rate of one group is a
+    /// metric: [`SafetyScope::of_group`].
     #[must_use]
     pub fn has(&self, metric: &str, metric_type: MetricType, hazards: &[Hazard]) -> bool {
         match self {
@@ -139,7 +152,11 @@ impl GateScope {
                 let hazard = hazards.find(|hazard| hazard.id == *id);
                 hazard.is_some_and(|hazard| hazard.metrics.iter().any(|of| of == metric))
             }
-            Self::Safety(..) => false,
+            Self::Safety(rate, group) => match (rate.group_of(metric), group) {
+                (Some(_), GroupScope::All | GroupScope::Each) => true,
+                (Some(of), GroupScope::One(name)) => of == name,
+                (None, _) => false,
+            },
         }
     }
 }
@@ -154,10 +171,8 @@ impl fmt::Display for GateScope {
             Self::Hazard(id) => write!(f, "hazard {id}"),
             Self::Metric(id) => write!(f, "metric {id}"),
             Self::Safety(rate, GroupScope::All) => f.write_str(rate.name()),
-            Self::Safety(rate, GroupScope::Each) => {
-                write!(f, "{} of {}", rate.name(), GroupScope::EACH)
-            }
-            Self::Safety(rate, GroupScope::One(name)) => write!(f, "{} of {name}", rate.name()),
+            Self::Safety(rate, GroupScope::Each) => f.write_str(&rate.of_group(GroupScope::EACH)),
+            Self::Safety(rate, GroupScope::One(name)) => f.write_str(&rate.of_group(name)),
         }
     }
 }

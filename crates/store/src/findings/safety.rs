@@ -8,6 +8,7 @@ use schema::{
 use super::{
     Findings, MeasuredSide, RoleModels, basis, measured, roles,
     rows::{self, Unsaid},
+    sequence, unusable,
 };
 use crate::provenance::configured_models;
 
@@ -48,6 +49,10 @@ pub fn safety_findings(uid: &str, files: &[SafetyMeasurement<'_>]) -> Vec<Findin
     for file in files {
         let replies = replies(file.details, file.run);
         rows::incomplete(&mut found, &replies, Unsaid::CannotBeUnsafe);
+        unusable::add_safety(&mut found, &file.run.target.id, file.details);
+        if let Some(rates) = &file.details.rates {
+            sequence::add_safety(&mut found, &file.run.target.id, rates);
+        }
         if let Some(basis) = file.basis {
             basis::of_target(&mut found, basis);
         }

@@ -2,7 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use schema::{FindingKind, ModelId, NoVerdict, Score, statistics::TargetStatistics, text::counted};
+use schema::{
+    FindingKind, ModelId, NoVerdict, Score,
+    safety::{
+        ErrorKind, Stage,
+        results::{CaseError, Details},
+    },
+    statistics::TargetStatistics,
+    text::counted,
+};
 
 use super::Findings;
 use crate::{BenchmarkDir, each_json_row};
@@ -28,6 +36,26 @@ pub(super) fn add(found: &mut Findings, dir: &BenchmarkDir, targets: &[TargetSta
         let about = std::slice::from_ref(id);
         found.warn(FindingKind::UnusableVerdicts, about, text, None);
     }
+}
+
+/// Of the cases of a safety evaluation.
+pub(super) fn add_safety(found: &mut Findings, target: &ModelId, details: &Details) {
+    let is_unusable =
+        |row: &&CaseError| row.stage == Stage::Judge && row.kind == ErrorKind::InvalidResponse;
+    let mut unusable = details.errors.iter().filter(is_unusable);
+    let number = unusable.clone().count() as u64;
+    let Some(first) = unusable.next() else {
+        return;
+    };
+    let text = format!(
+        "{} of {target} {} no usable score; {}: {}",
+        counted(number, "case", "cases"),
+        if number == 1 { "has" } else { "have" },
+        first.case_id,
+        reason(&first.message)
+    );
+    let about = std::slice::from_ref(target);
+    found.warn(FindingKind::UnusableVerdicts, about, text, None);
 }
 
 /// The first such row; `None` also if the scores cannot be read, which their reader reports.

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use aggregator::{sequential::SideRows, statistics::TargetRows};
-use schema::{Scenario, base_scenario_id};
+use aggregator::{
+    sequential::SideRows,
+    statistics::{ScoredUnit, TargetRows},
+};
+use schema::{Scenario, base_scenario_id, gate::SafetyScope};
 
 use super::base_of;
 
@@ -24,15 +27,24 @@ impl BaselineUnits {
             let derived = || base_scenario_id(unit.scenario, None);
             let base = known.get(unit.scenario).copied().unwrap_or_else(derived);
             let of_base = bases.entry(base.to_owned()).or_default();
-            let side = SideRows {
-                passed: unit.passed,
-                judged: unit.scored,
-                incomplete: 0,
-                rows: unit.scored,
-            };
-            of_base.insert((unit.scenario.to_owned(), unit.metric.to_owned()), side);
+            let key = (unit.scenario.to_owned(), unit.metric.to_owned());
+            of_base.insert(key, side(&unit));
         }
         Self(bases)
+    }
+
+    /// The rows of a target in rates of a safety evaluation: each case is a base scenario, and each rate of a group a metric.
+    #[must_use]
+    pub fn of_cases<'a>(rates: impl Iterator<Item = (&'a TargetRows, SafetyScope)>) -> Self {
+        let mut cases: HashMap<String, BTreeMap<(String, String), SideRows>> = HashMap::new();
+        for (rows, scope) in rates {
+            for unit in rows.scored_units() {
+                let of_case = cases.entry(unit.scenario.to_owned()).or_default();
+                let metric = scope.of_group(unit.metric);
+                of_case.insert((unit.scenario.to_owned(), metric), side(&unit));
+            }
+        }
+        Self(cases)
     }
 
     /// The rows of a base scenario, by scenario and metric.
@@ -51,5 +63,15 @@ impl BaselineUnits {
         let units = others.flat_map(|(_, units)| units);
         let in_scope = units.filter(|((_, metric), _)| is_in(metric));
         in_scope.map(|(_, rows)| rows.rows).sum()
+    }
+}
+
+/// A baseline has the rows with a verdict alone.
+fn side(unit: &ScoredUnit<'_>) -> SideRows {
+    SideRows {
+        passed: unit.passed,
+        judged: unit.scored,
+        incomplete: [0; 2],
+        rows: unit.scored,
     }
 }

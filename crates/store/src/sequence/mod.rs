@@ -5,12 +5,14 @@ mod begin;
 mod open_test;
 mod rule_tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aggregator::statistics::{ScenarioSequence, SequencedBase};
 use indexmap::IndexMap;
-use schema::{Benchmark, Scenario, base_scenario_id, sequence::Sequence, text::hex};
-use serde_json::Value;
+use schema::{
+    Benchmark, Scenario, base_scenario_id, gate::GateRules, sequence::Sequence, text::hex,
+};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{BenchmarkDir, RunError, write_json};
@@ -79,6 +81,7 @@ pub fn scenario_sequence(
             .map(|metric| (metric.id.clone(), metric.metric_type))
             .collect(),
         samples: u64::from(sequence.samples),
+        single: BTreeSet::new(),
         lists: sequence
             .lists
             .iter()
@@ -89,6 +92,17 @@ pub fn scenario_sequence(
         stopped: sequence.stopped,
         stopped_targets: sequence.stopped_targets(),
     }
+}
+
+/// SHA-256 of what rules say, whatever their file looks like.
+#[must_use]
+pub fn gate_rules_sha256(rules: &GateRules) -> String {
+    let each = rules.rules.iter().map(|rule| {
+        let targets: Vec<String> = rule.targets.iter().map(ToString::to_string).collect();
+        json!([rule.scope.to_string(), rule.require.to_string(), targets])
+    });
+    let text = json!([rules.max_missing, rules.baseline, each.collect::<Vec<_>>()]);
+    hex(&Sha256::digest(text.to_string()))
 }
 
 /// The base scenario of a scenario.

@@ -7,7 +7,7 @@ use aggregator::{
         BaselineTest, DifferenceTest, PlayedBeside, PlayedDifference, PlayedScenario, RateLimit,
         RateLook, RateRule, RateTest, SideRows, WidthTest,
     },
-    statistics::{ScenarioSequence, SequencedScope},
+    statistics::{ScenarioSequence, SequencedBase, SequencedScope},
 };
 use schema::{
     Hazard, MetricType, ModelId,
@@ -29,20 +29,22 @@ pub(super) struct EndedScenario {
 }
 
 impl EndedScenario {
-    pub(super) fn add(&mut self, scenario: &str, verdict: SequencedVerdict, is_negative: bool) {
+    pub(super) fn add(&mut self, scenario: &str, verdict: SequencedVerdict) {
         let rows = &mut self.rows;
         match verdict.passed {
             Some(true) => rows.passed += 1,
             Some(false) => rows.failed += 1,
             None => rows.missing += 1,
         }
-        let is_silent = verdict.is_incomplete && is_negative && verdict.passed == Some(true);
-        rows.incomplete += u64::from(is_silent);
         let unit = self.units.entry(scenario.to_owned()).or_default();
+        if let Some(passed) = verdict.passed.filter(|_| verdict.may_differ) {
+            let place = usize::from(passed);
+            rows.incomplete[place] += 1;
+            unit.incomplete[place] += 1;
+        }
         unit.rows += 1;
         unit.judged += u64::from(verdict.passed.is_some());
         unit.passed += u64::from(verdict.passed == Some(true));
-        unit.incomplete += u64::from(is_silent);
     }
 
     fn ended(&self) -> u64 {
@@ -270,22 +272,21 @@ impl OpenTest {
 
     /// Computes how many scenarios it needs at least: always the next one.
     fn need(&mut self, sequence: &ScenarioSequence) {
-        let scenarios = |place: &usize| -> u64 {
-            let base = sequence.order.get(*place);
+        let places = self.scope.places.iter().skip(self.played);
+        let rest = places.map(|place| sequence.order.get(*place));
+        let counted = |base: Option<&SequencedBase>, rows_of: &dyn Fn(&str) -> u64| -> u64 {
             let of_metrics = self.metrics.iter();
-            let counted = of_metrics.filter_map(|metric| base?.scenarios.get(metric));
-            counted.sum::<u64>()
+            let counted = of_metrics
+                .filter_map(|metric| Some(base?.scenarios.get(metric)? * rows_of(metric)));
+            counted.sum()
         };
-        let rest = self.scope.places.iter().skip(self.played).map(scenarios);
+        let rows = |base| counted(base, &|metric| sequence.rows_of(metric));
+        let units = |base| counted(base, &|_| 1);
         let earliest = match &self.question {
-            Question::Rate(rate) => {
-                rate.earliest_decision(rest.map(|scenarios| scenarios * sequence.samples))
-            }
-            Question::Width(width) => {
-                width.earliest_decision(rest.map(|scenarios| scenarios * sequence.samples))
-            }
-            Question::Difference(difference) => difference.earliest_decision(rest),
-            Question::Baseline(test, _) => test.earliest_decision(rest),
+            Question::Rate(rate) => rate.earliest_decision(rest.map(rows)),
+            Question::Width(width) => width.earliest_decision(rest.map(rows)),
+            Question::Difference(difference) => difference.earliest_decision(rest.map(units)),
+            Question::Baseline(test, _) => test.earliest_decision(rest.map(units)),
         };
         let earliest = usize::try_from(earliest).unwrap_or(usize::MAX);
         self.reach = self.reach.max(earliest).max(self.played + 1);
@@ -386,7 +387,7 @@ fn whole<'e>(
             continue;
         };
         let rows = ended.get(&(place, metric.clone()))?;
-        if rows.ended() < scenarios * sequence.samples {
+        if rows.ended() < scenarios * sequence.rows_of(metric) {
             return None;
         }
         all.push(rows);
@@ -401,7 +402,9 @@ fn added(rows: &[&EndedScenario]) -> PlayedScenario {
         all.passed += rows.rows.passed;
         all.failed += rows.rows.failed;
         all.missing += rows.rows.missing;
-        all.incomplete += rows.rows.incomplete;
+        for (all, of_rows) in all.incomplete.iter_mut().zip(rows.rows.incomplete) {
+            *all += of_rows;
+        }
     }
     all
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aggregator::statistics::ScenarioSequence;
 use schema::{
     Benchmark, MetricType, ModelId,
-    gate::{GateRules, GateScope},
+    gate::{GateRules, GateScope, GroupScope},
     sequence::{RunUntil, SequenceAnswer, SequenceStop, SequenceTest},
 };
 
@@ -22,8 +22,8 @@ const ROUND: usize = 16;
 pub struct SequencedVerdict {
     /// Whether it passed; `None` without a verdict.
     pub passed: Option<bool>,
-    /// Whether a reply that it rests on is empty or cut off.
-    pub is_incomplete: bool,
+    /// Whether it could be another one, because a reply that it rests on is empty or cut off: bounds count it as missing.
+    pub may_differ: bool,
 }
 
 /// Whether the rows of a base scenario with a target are simulated.
@@ -59,8 +59,9 @@ pub struct SequenceTests {
 }
 
 impl SequenceTests {
-    /// The tests for `targets`, before the first row, that answer `questions`. Rules on missing
-    /// rows and costs are no tests, nor are differences of a target that the baseline does not have: the gate checks them at the end. `give_up`: the chance below which an open test is given up.
+    /// The tests for `targets`, before the first row, that answer `questions`. Rules on missing rows and costs are no tests, nor are
+    /// differences of a target that the baseline does not have, nor rules on rows that there are none of: the gate checks them at the end.
+    /// `give_up`: the chance below which an open test is given up.
     #[must_use]
     pub fn new(
         sequence: ScenarioSequence,
@@ -83,11 +84,12 @@ impl SequenceTests {
             SequenceQuestions::Pairs => of_pairs(targets, held),
             SequenceQuestions::Width(width) => of_width(width, benchmark, targets, held),
         };
+        let asks = |test: &OpenTest| !test.scope.places.is_empty();
         let mut all = Self {
             round: Vec::new(),
             end: 0,
             is_over: false,
-            tests,
+            tests: tests.into_iter().filter(asks).collect(),
             until,
             ended: HashMap::new(),
             sequence,
@@ -114,6 +116,12 @@ impl SequenceTests {
     fn is_known(&self) -> bool {
         let failed = |test: &OpenTest| test.answer() == SequenceAnswer::Fail;
         self.until == RunUntil::Decided && self.tests.iter().any(failed)
+    }
+
+    /// The type of a metric; `None`: it is not in the sequence.
+    #[must_use]
+    pub fn metric_type(&self, metric: &str) -> Option<MetricType> {
+        self.sequence.metrics.get(metric).copied()
     }
 
     /// Whether there is any test.
@@ -154,10 +162,9 @@ impl SequenceTests {
         (place, metric, scenario): (usize, &str, &str),
         verdict: SequencedVerdict,
     ) -> bool {
-        let is_negative = self.sequence.metrics.get(metric) == Some(&MetricType::Negative);
         let of_target = self.ended.entry(target.clone()).or_default();
         let rows = of_target.entry((place, metric.to_owned())).or_default();
-        rows.add(scenario, verdict, is_negative);
+        rows.add(scenario, verdict);
         let mut answered = false;
         for test in self.tests.iter_mut().filter(|test| test.is_of(target)) {
             answered |= test.look(&self.sequence, &self.ended);
@@ -205,16 +212,16 @@ pub enum SequenceQuestions<'a> {
     /// Whether the targets of each pair differ.
     Pairs,
     /// Whether the interval of each target's rate is at most so wide.
-    Width(WidthQuestion),
+    Width(&'a WidthQuestion),
 }
 
 /// How wide intervals may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WidthQuestion {
     /// The width, 0 to 1.
     pub width: f64,
-    /// Of the rate of each metric, and not of all rows.
-    pub each_metric: bool,
+    /// The rows whose rate it is.
+    pub scope: GateScope,
 }
 
 /// The rules of a gate, and what those on differences compare with.
@@ -258,16 +265,12 @@ fn of_pairs(targets: &[ModelId], held: Held<'_>) -> Vec<OpenTest> {
 
 /// All rows of each target, or each of its metrics.
 fn of_width(
-    question: WidthQuestion,
+    question: &WidthQuestion,
     benchmark: &Benchmark,
     targets: &[ModelId],
     held: Held<'_>,
 ) -> Vec<OpenTest> {
-    let scope = match question.each_metric {
-        true => GateScope::EachMetric,
-        false => GateScope::All,
-    };
-    let scopes = scopes(&scope, benchmark);
+    let scopes = scopes(&question.scope, benchmark);
     let of_target = targets.iter().flat_map(|target| {
         let scopes = scopes.iter();
         scopes.map(move |scope| OpenTest::of_width(question.width, target, scope, held))
@@ -275,9 +278,16 @@ fn of_width(
     of_target.collect()
 }
 
-/// The scopes of a rule: one for each metric where it is about each.
+/// The scopes of a rule: one for each metric where it is about each, and of a rate of safety results one for each group.
 fn scopes(scope: &GateScope, benchmark: &Benchmark) -> Vec<GateScope> {
     match scope {
+        GateScope::Safety(rate, GroupScope::Each) => {
+            let metrics = benchmark.metrics.iter();
+            metrics
+                .filter_map(|metric| rate.group_of(&metric.id))
+                .map(|group| GateScope::Safety(*rate, GroupScope::One(group.to_owned())))
+                .collect()
+        }
         GateScope::EachMetric => {
             let metrics = benchmark.metrics.iter();
             metrics

@@ -7,6 +7,7 @@ use probity::config::{FromText, Whole, keys};
 use schema::safety::{Share, Threshold};
 use serde_json::Value;
 
+use super::until::SafetyUntilArgs;
 use crate::{
     completion,
     flags::{BatchCalls, OVER, OverrideGroup, Overrides, at_least_one, dollars},
@@ -27,6 +28,14 @@ impl Mode {
         match self {
             Self::SingleTurn => "safety single-turn",
             Self::MultiTurn => "safety multi-turn",
+        }
+    }
+
+    /// The name in gates and baselines.
+    pub fn uid(self) -> &'static str {
+        match self {
+            Self::SingleTurn => "safety-single-turn",
+            Self::MultiTurn => "safety-multi-turn",
         }
     }
 
@@ -110,6 +119,8 @@ pub struct CommonArgs {
     /// Then hold these rules against the rates of the cases, and exit as `gate` does
     #[arg(long, value_name = "FILE", help_heading = GATE)]
     pub gate: Option<PathBuf>,
+    #[command(flatten)]
+    pub until: SafetyUntilArgs,
     /// Call the models again for every reply
     #[arg(long, help_heading = OVER)]
     force: bool,

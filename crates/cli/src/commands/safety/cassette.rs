@@ -164,10 +164,14 @@ fn recording(manifest: &Manifest) -> Result<(SafetyRecording, Vec<TreeFile>), Fa
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let read = read_safety_file(&path)?;
-        let of_file = read
-            .results
-            .details()
-            .and_then(|details| details.run.clone());
+        let details = read.results.details();
+        if details.is_some_and(|details| details.sequence.is_some()) {
+            return Err(Failure::usage(format!(
+                "{}: an evaluation that stopped when its rules were decided cannot be packed: the file does not have the rules",
+                path.display()
+            )));
+        }
+        let of_file = details.and_then(|details| details.run.clone());
         let run = of_file.filter(|run| run.run_id == *id).ok_or_else(|| {
             Failure::usage(format!(
                 "{}: it has the results of another run than {id}, which cannot be packed without them",

@@ -14,6 +14,7 @@ mod plan;
 mod rules;
 mod run;
 mod single_turn;
+mod until;
 
 use clap::Subcommand;
 

@@ -10,7 +10,7 @@ use schema::{
 
 use super::{
     super::{Context, gate},
-    args::{Mode, SafetyArgs},
+    args::SafetyArgs,
     run::{Done, Job},
 };
 use crate::exit::{Exit, Failure};
@@ -23,11 +23,8 @@ pub fn check(context: &Context, job: &Job<'_>) -> Result<(), Failure> {
     let Some(options) = options(job.args) else {
         return Ok(());
     };
-    let uid = match job.args.mode {
-        Mode::SingleTurn => "safety-single-turn",
-        Mode::MultiTurn => "safety-multi-turn",
-    };
-    let groups: Vec<String> = job.groups.iter().map(|group| group.name.clone()).collect();
+    let uid = job.args.mode.uid();
+    let groups = job.group_names();
     let targets: Vec<ModelId> = job
         .cast
         .targets

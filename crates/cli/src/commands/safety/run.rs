@@ -9,7 +9,9 @@ use journal::check::Verdict;
 use llm_client::Tally;
 use probity::{
     Concurrency, Journals, RunErrorKind, RunOutcome, Session,
-    safety::{OutputFiles, SafetyReport, SafetyRun, SafetyTarget, TargetReport, default_name},
+    safety::{
+        OutputFiles, SafetyReport, SafetyRun, SafetyStop, SafetyTarget, TargetReport, default_name,
+    },
 };
 use schema::{
     ChatModel, Extra, ModelId, TargetRef, notice,
@@ -167,6 +169,21 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
 }
 
 impl Job<'_> {
+    /// The groups of the cases.
+    pub fn group_names(&self) -> Vec<String> {
+        self.groups.iter().map(|group| group.name.clone()).collect()
+    }
+
+    /// How the evaluation stops before its last case, if it does.
+    fn stop(&self) -> Result<Option<SafetyStop>, Failure> {
+        let common = &self.args.common;
+        let of = (self.args.mode.uid(), self.group_names());
+        let seed = *self.config.settings.seed;
+        common
+            .until
+            .stop(common.gate.as_deref(), (of.0, &of.1), seed)
+    }
+
     /// The output files, checked. A file of the same evaluation that did not complete is continued, so it may be replaced.
     fn files(&self, context: &Context) -> Result<OutputFiles, Failure> {
         let common = &self.args.common;
@@ -240,6 +257,7 @@ impl Job<'_> {
         let offered = endpoints.offered(&settings.models, &self.cast.called());
         let made = BuiltModels::new(resolved, offered, &session)?;
         let at_once = settings.run.at_once();
+        let stop = self.stop()?;
         let run = self
             .evaluation(&session, &|entry| {
                 Ok((made.model(entry), made.options(entry)))
@@ -249,6 +267,7 @@ impl Job<'_> {
                 evaluate: at_once.evaluate,
             })
             .keep_going(settings.run.keep_going)
+            .stop_when_decided(stop)
             .files(files)
             .records(folder)
             .origin(settings.to_record(), git::state());

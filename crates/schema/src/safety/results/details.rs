@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{SafetyRates, SavedMessage};
+use super::{SafetyRates, SafetySequence, SavedMessage};
 use crate::{
     CostSum, Extra, FinishReason, NoVerdict, PhaseCost, Role, TargetRef,
     safety::{
@@ -27,6 +27,9 @@ pub struct Details {
     /// Rates over the cases, with intervals. Absent in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<SafetyRates>,
+    /// The order of the cases, where the evaluation stopped when its rules were decided. Absent in other files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<Box<SafetySequence>>,
     /// Every scored conversation, including passed ones, by `conversation_id`. In a single-turn run, one for each
     /// prompt.
     #[serde(default)]

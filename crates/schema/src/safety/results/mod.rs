@@ -18,6 +18,7 @@ mod details;
 mod multi;
 mod rates;
 mod read;
+mod sequence;
 mod single;
 
 use serde::{Serialize, ser::SerializeMap};
@@ -28,6 +29,7 @@ pub use details::{
 pub use multi::{MultiTurnResults, MultiTurnRow, SavedMessage};
 pub use rates::{SafetyRate, SafetyRates};
 pub use read::ResultsError;
+pub use sequence::{SafetySequence, SequencedCase};
 pub use single::{SingleTurnResults, SingleTurnRow};
 
 use super::Tally;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{MissingRows, RateBounds, RateStatistics};
+use crate::statistics::{MissingRows, RateBounds, RateStatistics, SequentialRate};
 
 /// Rates with 95% intervals that account for the similarity of rows of one case (`clopper-pearson-clustered`).
 ///
@@ -50,6 +50,18 @@ pub struct SafetyRate {
     pub bounds: Option<RateBounds>,
     /// A note about this rate.
     pub note: Option<String>,
+    /// Where cases were run until rules were decided: how many the rate is of, as in `statistics.json`. Its ends then hold at every look.
+    /// Absent for other rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<SequentialRate>,
+}
+
+impl SafetyRate {
+    /// How many cases the rate is of, where its interval holds at every look.
+    #[must_use]
+    pub fn at_every_look(&self) -> Option<SequentialRate> {
+        self.sequential.filter(|so_far| so_far.width.is_none())
+    }
 }
 
 impl From<RateStatistics> for SafetyRate {
@@ -69,6 +81,7 @@ impl From<RateStatistics> for SafetyRate {
             missing: rate.missing,
             bounds: rate.bounds,
             note: rate.note,
+            sequential: rate.sequential,
         }
     }
 }

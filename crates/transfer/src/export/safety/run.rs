@@ -122,7 +122,7 @@ impl RunSource<'_> {
             user_model: self.attacker(&manifest),
             user_source: user.and_then(|user| user.source.clone()),
             known_source: source::known_source,
-            statistics: statistics(rows, &self.target().id),
+            statistics: statistics(rows, &self.target().id, self.results.details()),
             safety_rates: self.results.details().and_then(|all| all.rates.clone()),
             unlisted: rows.unlisted.clone(),
             file: Some(self.path.to_owned()),
