@@ -29,7 +29,7 @@ pub(crate) trait Feed: Send {
 }
 
 /// Runs the units of a feed.
-pub(crate) trait Runner<U, E>: Send + Sync + 'static {
+pub(crate) trait FeedRunner<U, E>: Send + Sync + 'static {
     /// Runs a unit. `permit` is its place among those in flight.
     fn run(
         self: Arc<Self>,
@@ -84,7 +84,7 @@ pub(crate) async fn run_feed<F, R>(
     stop: &Stop,
 ) where
     F: Feed,
-    R: Runner<F::Unit, F::End>,
+    R: FeedRunner<F::Unit, F::End>,
 {
     let mut tasks = JoinSet::new();
     let mut in_flight = InFlight::default();
@@ -136,7 +136,7 @@ impl<U> InFlight<U> {
     fn end<F, R>(&mut self, ended: Result<(Id, F::End), JoinError>, feed: &mut F, runner: &R)
     where
         F: Feed<Unit = U>,
-        R: Runner<U, F::End>,
+        R: FeedRunner<U, F::End>,
     {
         let id = match &ended {
             Ok((id, _)) => *id,
@@ -208,7 +208,7 @@ mod tests {
         stop: Option<Stop>,
     }
 
-    impl Runner<u64, String> for Says {
+    impl FeedRunner<u64, String> for Says {
         async fn run(self: Arc<Self>, unit: Arc<u64>, permit: OwnedSemaphorePermit) -> String {
             let at_once = self.at_once.fetch_add(1, Relaxed) + 1;
             self.most.fetch_max(at_once, Relaxed);

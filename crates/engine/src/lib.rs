@@ -38,6 +38,7 @@ pub mod safety;
 mod session;
 mod tally;
 mod target_state;
+pub mod unit;
 
 pub use benchmark::{Concurrency, Pipeline, PromptChoice, RunOptions, StopWhenDecided};
 pub use forecast::{Forecast, forecast};
@@ -51,3 +52,4 @@ pub use report::{
     RunReport,
 };
 pub use session::Session;
+pub use unit::Runner;

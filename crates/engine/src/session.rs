@@ -1,6 +1,9 @@
 //! What all runs of one process share.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
 
 use journal::RunId;
 use llm_client::{
@@ -11,6 +14,7 @@ use schema::{ChatModel, Journal};
 use crate::{
     journals::JournalSet,
     progress::{NoObserver, Observer},
+    unit::{Runner, UnitRoute},
 };
 
 /// The state that one run shares: the policy of its models (cache, budget, limits, retries), the stop signal, the meter, the journals,
@@ -38,6 +42,7 @@ pub struct Session {
     journals: Option<Arc<JournalSet>>,
     observer: Arc<dyn Observer>,
     run_id: RunId,
+    runner: Option<Arc<dyn Runner>>,
 }
 
 impl fmt::Debug for Session {
@@ -65,6 +70,7 @@ impl Session {
             journals: None,
             observer: Arc::new(NoObserver),
             run_id: RunId::now(),
+            runner: None,
         }
     }
 
@@ -96,6 +102,28 @@ impl Session {
     pub fn with_run_id(mut self, run_id: RunId) -> Self {
         self.run_id = run_id;
         self
+    }
+
+    /// Runs the rows of benchmarks on `runner`: those of a run that simulates. Calls that belong to no row are made here, and so are those
+    /// of conversations that are only judged.
+    #[must_use]
+    pub fn with_runner(mut self, runner: Arc<dyn Runner>) -> Self {
+        let route = UnitRoute {
+            runner: Arc::clone(&runner),
+            cache: self.factory.cache().cloned(),
+            budget: self.factory.budget().cloned(),
+            stop: self.factory.stop().clone(),
+            costs: Mutex::default(),
+        };
+        self.factory = self.factory.with_route(Arc::new(route));
+        self.runner = Some(runner);
+        self
+    }
+
+    /// What runs the rows, if they run elsewhere.
+    #[must_use]
+    pub fn runner(&self) -> Option<&Arc<dyn Runner>> {
+        self.runner.as_ref()
     }
 
     /// Builds a model with all layers of the policy. Nothing is sent yet.

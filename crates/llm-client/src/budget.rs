@@ -114,7 +114,7 @@ impl Budget {
     ///
     /// # Errors
     /// When the amount spent and `estimate` together exceed a ceiling.
-    pub(crate) async fn reserve(&self, estimate: Amount) -> Result<Reservation, OverBudget> {
+    pub async fn reserve(&self, estimate: Amount) -> Result<Reservation, OverBudget> {
         loop {
             // Registered before the ledger is read, so that a call settled in between is noticed.
             let mut settled = std::pin::pin!(self.shared.settled.notified());
@@ -189,7 +189,7 @@ impl Ledger {
 /// A part of the budget that is held for one call. A reservation that is dropped without being settled counts as spent: the
 /// call may have been billed.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub struct Reservation {
     budget: Budget,
     estimate: Amount,
     actual: Amount,
@@ -197,7 +197,7 @@ pub(crate) struct Reservation {
 
 impl Reservation {
     /// Releases the reservation and adds the real cost of the call.
-    pub(crate) fn settle(mut self, actual: Amount) {
+    pub fn settle(mut self, actual: Amount) {
         self.actual = actual;
     }
 }
@@ -210,7 +210,7 @@ impl Drop for Reservation {
 
 /// Why a call was refused.
 #[derive(Debug)]
-pub(crate) struct OverBudget {
+pub struct OverBudget {
     limits: BudgetLimits,
     spent: Amount,
     estimate: Amount,

@@ -7,7 +7,7 @@ use schema::{
 };
 
 use crate::{
-    budget::{Amount, Budget},
+    budget::{Amount, Budget, OverBudget},
     settings::{ModelSettings, Price},
 };
 
@@ -59,39 +59,47 @@ impl<M: ChatModel> Budgeted<M> {
         })
     }
 
-    /// The estimated cost of `request`.
-    fn estimate(&self, request: &ChatRequest) -> Amount {
-        let text: u64 = request
-            .messages
-            .iter()
-            .map(|message| message.content.len() as u64 / BYTES_PER_TOKEN + TOKENS_PER_MESSAGE)
-            .sum();
-        let usage = Usage {
-            input_tokens: text,
-            output_tokens: self.max_tokens.map_or(REPLY_TOKENS, u64::from),
-            ..Usage::default()
-        };
-        Amount {
-            dollars: self.price.map_or(0.0, |price| price.cost(&usage)),
-            tokens: usage.input_tokens.saturating_add(usage.output_tokens),
-        }
+    fn refusal(&self, request: &ChatRequest, over: &OverBudget) -> ModelError {
+        let context = &request.context;
+        let (id, purpose) = (self.inner.id(), context.purpose.as_str());
+        refusal(&format!("model {id}, {purpose} {}", context.row), over)
     }
+}
 
-    fn refusal(&self, request: &ChatRequest, over: &impl std::fmt::Display) -> ModelError {
-        let text = format!(
-            "not asked, because the budget of the run would be passed: {over} (model {}, {} {}). What is done is kept; raise \
-             the budget and run again to go on",
-            self.inner.id(),
-            request.context.purpose.as_str(),
-            request.context.row,
-        );
-        ModelError::new(ModelErrorKind::OverBudget, text).with_attempts(0)
+/// The estimated cost of `request` to a model of this price, whose replies have at most `max_tokens`.
+pub(crate) fn estimate(
+    request: &ChatRequest,
+    max_tokens: Option<u32>,
+    price: Option<Price>,
+) -> Amount {
+    let text: u64 = request
+        .messages
+        .iter()
+        .map(|message| message.content.len() as u64 / BYTES_PER_TOKEN + TOKENS_PER_MESSAGE)
+        .sum();
+    let usage = Usage {
+        input_tokens: text,
+        output_tokens: max_tokens.map_or(REPLY_TOKENS, u64::from),
+        ..Usage::default()
+    };
+    Amount {
+        dollars: price.map_or(0.0, |price| price.cost(&usage)),
+        tokens: usage.input_tokens.saturating_add(usage.output_tokens),
     }
+}
+
+/// The error of a call that was not made, because the budget would be passed. `whose` names the model and the row.
+pub(crate) fn refusal(whose: &str, over: &OverBudget) -> ModelError {
+    let text = format!(
+        "not asked, because the budget of the run would be passed: {over} ({whose}). What is done is kept; raise the budget and run \
+         again to go on"
+    );
+    ModelError::new(ModelErrorKind::OverBudget, text).with_attempts(0)
 }
 
 /// The cost that the budget counts for a call. A call that was billed, or may have been, without stated tokens or price
 /// costs its estimate.
-fn actual(spend: &Spend, estimate: Amount) -> Amount {
+pub(crate) fn actual(spend: &Spend, estimate: Amount) -> Amount {
     let unpriced = u32::try_from(spend.unpriced_calls).unwrap_or(u32::MAX);
     let tokens = spend.input_tokens.saturating_add(spend.output_tokens);
     Amount {
@@ -111,7 +119,7 @@ impl<M: ChatModel> ChatModel for Budgeted<M> {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let estimate = self.estimate(request);
+        let estimate = estimate(request, self.max_tokens, self.price);
         let held = self
             .budget
             .reserve(estimate)

@@ -79,6 +79,7 @@ mod batch;
 mod budget;
 mod budgeted;
 mod cache;
+mod call_end;
 mod causes;
 mod circuit;
 mod denied;
@@ -110,6 +111,7 @@ mod reply_memory;
 mod reply_steps;
 mod retried;
 mod retry_after;
+mod routed;
 mod scrub;
 mod settings;
 mod settings_error;
@@ -123,13 +125,14 @@ pub use app::{
     StreamSettings, SystemPrompt, UsagePointers,
 };
 pub use batch::{BatchSettings, Batched};
-pub use budget::{Amount, Budget, BudgetLimits};
+pub use budget::{Amount, Budget, BudgetLimits, OverBudget, Reservation};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
     Cache, CacheContents, CacheError, CacheGroup, CacheKey, CacheMode, CacheSettings, CacheStats,
     Cached, CachedRow, EndpointHash, KeptPace, KeyMaker, PruneFilter, Pruned, ReplyStore,
     SqliteStore, StoreError, StoredReply, Unshrunk,
 };
+pub use call_end::CallEnd;
 pub use circuit::{BatchesStatus, CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::{CallFailure, NoReply};
 pub use host_models::{HostModel, HostModels};
@@ -150,6 +153,7 @@ pub use redacted_url::redacted_url;
 pub use reply_body::ReplyBody;
 pub use reply_steps::ReplySteps;
 pub use retried::{Retried, RetryPolicy};
+pub use routed::{CallRoute, RoutedCall};
 pub use schema::{HIDDEN, is_key_for_a_name, looks_like_key};
 pub use scrub::{Scrubber, is_secretive, masked};
 pub use secrecy::{ExposeSecret, SecretString};

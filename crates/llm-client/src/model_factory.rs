@@ -11,11 +11,11 @@ use schema::{ChatModel, Journal, NoJournal};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
-    BatchSettings, Batched, Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels,
-    HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi,
-    Prefilled, Price, Retried, RetryPolicy, SettingsError, Stop, UnpricedModel, batch::Encoder,
-    cache::EndpointHash, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
-    limiter::PaceMemory, wire::Wired,
+    BatchSettings, Batched, Budget, Budgeted, Cache, Cached, CallRoute, CircuitBreaker, Health,
+    HostModels, HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter, ModelSettings,
+    OpenAi, Prefilled, Price, Retried, RetryPolicy, SettingsError, Stop, UnpricedModel,
+    batch::Encoder, cache::EndpointHash, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
+    limiter::PaceMemory, routed::Routed, wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
@@ -63,6 +63,7 @@ pub struct ModelFactory {
     denied: DeniedTargets,
     health: Health,
     host_models: HostModels,
+    route: Option<Arc<dyn CallRoute>>,
 }
 
 /// The models that share one limiter and, by model, one circuit breaker: providers count calls by key.
@@ -125,6 +126,7 @@ impl ModelFactory {
             denied: DeniedTargets::default(),
             health: Health::new(),
             host_models: HostModels::default(),
+            route: None,
         }
     }
 
@@ -207,6 +209,13 @@ impl ModelFactory {
     #[must_use]
     pub fn with_health(mut self, health: Health) -> Self {
         self.health = health;
+        self
+    }
+
+    /// Lets `route` decide how calls of items are made that the cache does not answer.
+    #[must_use]
+    pub fn with_route(mut self, route: Arc<dyn CallRoute>) -> Self {
+        self.route = Some(route);
         self
     }
 
@@ -321,6 +330,20 @@ impl ModelFactory {
     }
 
     fn cached<M: ChatModel + 'static>(
+        &self,
+        inner: M,
+        settings: &ModelSettings,
+    ) -> Arc<dyn ChatModel> {
+        match &self.route {
+            Some(route) => {
+                let routed = Routed::new(inner, Arc::clone(route), settings);
+                self.stored(routed, settings)
+            }
+            None => self.stored(inner, settings),
+        }
+    }
+
+    fn stored<M: ChatModel + 'static>(
         &self,
         inner: M,
         settings: &ModelSettings,

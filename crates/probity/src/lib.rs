@@ -61,8 +61,8 @@ pub use engine::{
     Expected, FailureGroup, Forecast, JournalEnd, JournalSet, JudgeGivenUp, KeptReason, KeptRows,
     NeededMetric, NeededScenarios, NoObserver, Observer, Outcome, PhaseFactory, Phases, Pipeline,
     PlanModel, PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome,
-    RunReport, Session, SimulatorFactory, StopWhenDecided, forecast, needed_scenarios, plan,
-    plan_judging, progress,
+    RunReport, Runner, Session, SimulatorFactory, StopWhenDecided, forecast, needed_scenarios,
+    plan, plan_judging, progress, unit,
 };
 pub use labels::{
     ImportedLabels, LabelImport, LabelOptions, LabelProgress, LabelRow, Labelling, check_judge,

@@ -1,6 +1,7 @@
 //! The item: tells a phase what it works on, and records what it does.
 
 use std::{
+    any::Any,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
@@ -47,6 +48,14 @@ struct Inner {
     journal: Arc<dyn Journal>,
     /// Shared by the attempts of the item.
     recorded: Arc<Mutex<Recorded>>,
+    /// Shared by the attempts of the item, and by the items of other tests.
+    attached: Option<Arc<dyn Attached>>,
+}
+
+/// What the one who runs items keeps of each: see [`Item::attach`].
+pub trait Attached: Any + Send + Sync {
+    /// Takes that a call of the item was answered from the response cache, which has the reply under `key`.
+    fn reply_found(&self, key: &[u8; 32]);
 }
 
 /// What was recorded for an item. Turns and replies are those of the last attempt.
@@ -124,7 +133,37 @@ impl Item {
             sample,
             journal,
             recorded: Arc::default(),
+            attached: None,
         }))
+    }
+
+    /// The item with `attached`, which layers around models find by its type. Attach it before the item is queued.
+    #[must_use]
+    pub fn attach(&self, attached: Arc<dyn Attached>) -> Self {
+        let inner = &self.0;
+        Self(Arc::new(Inner {
+            key: Arc::clone(&inner.key),
+            first_row: Arc::clone(&inner.first_row),
+            row: Arc::clone(&inner.row),
+            sample: inner.sample,
+            journal: Arc::clone(&inner.journal),
+            recorded: Arc::clone(&inner.recorded),
+            attached: Some(attached),
+        }))
+    }
+
+    /// What is attached to the item, if it is a `T`.
+    #[must_use]
+    pub fn attached<T: Attached>(&self) -> Option<Arc<T>> {
+        let attached: Arc<dyn Any + Send + Sync> = self.0.attached.clone()?;
+        attached.downcast().ok()
+    }
+
+    /// Notes that a call of the item was answered from the response cache, which has the reply under `key`. The cache calls it.
+    pub fn reply_found(&self, key: &[u8; 32]) {
+        if let Some(attached) = &self.0.attached {
+            attached.reply_found(key);
+        }
     }
 
     /// The journal's keys of the item.
@@ -177,6 +216,7 @@ impl Item {
             sample: self.0.sample,
             journal: Arc::clone(&self.0.journal),
             recorded: Arc::clone(&self.0.recorded),
+            attached: self.0.attached.clone(),
         }))
     }
 
@@ -215,6 +255,7 @@ impl Item {
             sample: self.0.sample,
             journal: Arc::clone(&self.0.journal),
             recorded: Arc::default(),
+            attached: self.0.attached.clone(),
         }));
         item.record(Event::new(EventBody::QueuingItem(QueuingItem {
             derived: Some(true),

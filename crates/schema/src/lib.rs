@@ -120,7 +120,7 @@ pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, ScoreInterval, Tes
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
-pub use item::Item;
+pub use item::{Attached, Item};
 pub use json_text::JsonText;
 
 pub use judge_verdict::{JudgeQuote, JudgeReading, JudgeVerdict, ReadingKind};

@@ -23,6 +23,7 @@ use std::{
 use schema::{Extra, ModelId, Phase, PromptVersions, SettingsRecord};
 use serde_json::{Value, json};
 
+pub(crate) use row::is_judged;
 use run::{BenchmarkEnd, BenchmarkRun};
 pub use sequence::StopWhenDecided;
 pub use versions::PromptChoice;

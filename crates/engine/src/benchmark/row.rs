@@ -38,8 +38,7 @@ pub(super) async fn simulate_and_judge(
     let Some(simulator) = &run.simulator else {
         return RowEnd::Left;
     };
-    let journal = Arc::clone(&run.state.journal);
-    let item = Item::new(&row.scenario, run.id(), sample, journal);
+    let item = run.item(&row.scenario, sample);
     let one_reply = simulator.calls_target_once(&row.scenario);
     let item = queue(item, &row.scenario, position, one_reply);
     run.state.report_row(Phase::Simulate);
@@ -313,6 +312,11 @@ fn failed_conversation(
         no_verdict: Some(error.no_verdict().unwrap_or(NoVerdict::SimulatorFault)),
         ..Conversation::new(scenario, run.state.target.clone(), sample, Vec::new())
     }
+}
+
+/// Whether a conversation is judged.
+pub(crate) fn is_judged(conversation: &Conversation) -> bool {
+    why_unjudged(conversation).is_none()
 }
 
 /// Why the conversation is not judged: it failed, or its simulated user stayed out of its role. `None`: it is judged.

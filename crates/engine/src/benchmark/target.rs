@@ -6,7 +6,7 @@ use std::{
 };
 
 use schema::{
-    Conversation, CostSum, Evaluator, Metric, ModelId, Phase, PhaseCost, PhaseError,
+    Conversation, CostSum, Evaluator, Item, Metric, ModelId, Phase, PhaseCost, PhaseError,
     PhaseErrorKind, Scenario, Simulator, TargetRef, setting_keys,
 };
 use tokio::{
@@ -21,10 +21,12 @@ use super::{
     run::BenchmarkRun,
 };
 use crate::{
-    feed::{Feed, Runner, run_feed},
+    feed::{Feed, FeedRunner, run_feed},
+    phases::BenchmarkContext,
     progress::Outcome,
     report::Counts,
     target_state::TargetState,
+    unit::{Runner, Unit, UnitState},
 };
 use store::{ReplyTally, RowPosition, RunError, Spool, Verdicts, count_conversations};
 
@@ -32,6 +34,8 @@ use store::{ReplyTally, RowPosition, RunError, Spool, Verdicts, count_conversati
 pub(super) struct TargetRun {
     pub(super) state: TargetState,
     pub(super) metrics: Vec<Metric>,
+    /// What runs the rows, where they run elsewhere, and the benchmark for it.
+    elsewhere: Option<(Arc<dyn Runner>, Arc<BenchmarkContext>)>,
     /// Absent when existing conversations are only judged.
     pub(super) simulator: Option<Arc<dyn Simulator>>,
     /// Absent when conversations are only simulated.
@@ -91,6 +95,7 @@ impl TargetRun {
             .then(|| (phases.evaluator)(&run.loaded))
             .transpose()?;
         let metrics = run.loaded.benchmark.metrics.clone();
+        let runner = session.runner().filter(|_| simulate).cloned();
         // Conversations simulated in this run have no verdict yet.
         let verdicts = match evaluate && !simulate && !pipeline.options.force {
             true => Verdicts::read(&run.dir.target(&target.id)?, &target.id, &metrics),
@@ -106,6 +111,7 @@ impl TargetRun {
                 &pipeline.judge_watch,
             ),
             metrics,
+            elsewhere: runner.map(|runner| (runner, Arc::new(run.loaded.clone()))),
             simulator,
             evaluator,
             verdicts,
@@ -114,6 +120,23 @@ impl TargetRun {
             totals: Mutex::default(),
             broken: OnceLock::new(),
         }))
+    }
+
+    /// The item of a sample. It may run elsewhere.
+    pub(super) fn item(&self, scenario: &Arc<Scenario>, sample: u32) -> Item {
+        let journal = Arc::clone(&self.state.journal);
+        let item = Item::new(scenario, self.id(), sample, journal);
+        let Some((runner, benchmark)) = &self.elsewhere else {
+            return item;
+        };
+        let unit = Unit {
+            benchmark: Arc::clone(benchmark),
+            target: self.state.target.clone(),
+            scenario: Arc::clone(scenario),
+            sample,
+            is_judged: self.evaluator.is_some(),
+        };
+        item.attach(Arc::new(UnitState::new(unit, Arc::clone(runner))))
     }
 
     /// The results before the first row: the fingerprints of the phases that simulate and judge.
@@ -271,7 +294,7 @@ impl TargetRun {
     }
 }
 
-impl Runner<Sample, RowEnd> for TargetRun {
+impl FeedRunner<Sample, RowEnd> for TargetRun {
     async fn run(self: Arc<Self>, unit: Arc<Sample>, permit: OwnedSemaphorePermit) -> RowEnd {
         row::simulate_and_judge(&self, &unit.row, unit.sample, permit).await
     }
@@ -291,7 +314,7 @@ impl Runner<Sample, RowEnd> for TargetRun {
     }
 }
 
-impl Runner<KeptRow, ()> for TargetRun {
+impl FeedRunner<KeptRow, ()> for TargetRun {
     async fn run(self: Arc<Self>, unit: Arc<KeptRow>, permit: OwnedSemaphorePermit) {
         row::judge_kept(&self, &unit.conversation, unit.position, permit).await;
     }

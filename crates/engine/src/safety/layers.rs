@@ -23,7 +23,7 @@ use super::{
     target_context::{TargetContext, Transcript},
     vary::{Parent, Rewritten, rewrite},
 };
-use crate::feed::{Feed, Runner};
+use crate::feed::{Feed, FeedRunner};
 
 /// The result of all layers.
 #[derive(Debug, Default)]
@@ -353,7 +353,7 @@ pub(super) struct LayerRunner {
     pub(super) variations: u32,
 }
 
-impl Runner<LayerUnit, LayerEnd> for LayerRunner {
+impl FeedRunner<LayerUnit, LayerEnd> for LayerRunner {
     async fn run(self: Arc<Self>, unit: Arc<LayerUnit>, _permit: OwnedSemaphorePermit) -> LayerEnd {
         match unit.as_ref() {
             LayerUnit::Prompt(attempt) => {

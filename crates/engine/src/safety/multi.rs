@@ -22,7 +22,7 @@ use super::{
     report::NotRun,
     target_context::{TargetContext, Transcript, nothing_said, spent},
 };
-use crate::feed::{Feed, Runner};
+use crate::feed::{Feed, FeedRunner};
 
 /// The result of all conversations.
 #[derive(Debug, Default)]
@@ -111,7 +111,7 @@ pub(super) struct ConversationRunner {
     pub(super) strategies: Vec<Arc<dyn MultiTurnStrategy>>,
 }
 
-impl Runner<Attempt, AttemptResult> for ConversationRunner {
+impl FeedRunner<Attempt, AttemptResult> for ConversationRunner {
     async fn run(
         self: Arc<Self>,
         attempt: Arc<Attempt>,

@@ -24,8 +24,15 @@ impl CacheKey {
         &self.0
     }
 
+    /// The key with this hash.
+    #[must_use]
+    pub fn from_bytes(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+
     /// The key that `Debug` shows as `text`, 64 hexadecimal digits; `None` for anything else.
-    pub(super) fn from_hex(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         let value = |digit: u8| char::from(digit).to_digit(16);
         let mut bytes = [0; 32];

@@ -17,6 +17,7 @@ mod key;
 mod pages;
 mod prune;
 mod repair;
+mod reply_form;
 mod row;
 mod settings;
 mod sqlite;
@@ -43,6 +44,8 @@ pub use prune::{PruneFilter, Pruned, Unshrunk};
 pub use settings::{CacheMode, CacheSettings, CacheStats, CachedRow};
 pub use sqlite::SqliteStore;
 pub use store::{ReplyStore, StoreError, StoredReply};
+
+pub(crate) use reply_form::ReplyForm;
 
 use flight::{Flight, Flights};
 
@@ -167,6 +170,11 @@ impl Cache {
         self.shared
             .store
             .keep_pace(endpoint, KeptPace { rate, learned });
+    }
+
+    /// The reply stored under `key`, however old: for one that a call has just found there. `None` if it cannot be read.
+    pub async fn reply(&self, key: &CacheKey) -> Option<StoredReply> {
+        self.shared.store.get(key).await.ok().flatten()
     }
 
     /// Waits until no other call for `key` is under way.

@@ -8,6 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{JsonText, Spend};
+use serde::{Deserialize, Serialize};
 
 use super::{CacheKey, EndpointHash, KeptPace, error::CacheError};
 use crate::ReplyBody;
@@ -75,7 +76,7 @@ impl From<CacheError> for StoreError {
 }
 
 /// A reply as it is stored. The request is not part of it: it grows with every turn, and the caller has just made it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredReply {
     /// When it was stored, in whole microseconds.
     pub created: SystemTime,

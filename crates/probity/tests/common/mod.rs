@@ -21,7 +21,7 @@ use llm_client::{
 };
 use probity::{
     JournalSet, Journals, Layout, Models, NoObserver, Observer, PhaseSettings, Phases, Pipeline,
-    RunOptions, Session, standard_phases,
+    RunOptions, Runner, Session, standard_phases,
 };
 use schema::{ChatModel, ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
@@ -43,6 +43,8 @@ pub struct Bench {
     pub observer: Arc<dyn Observer>,
     /// The journals that were read when they were checked.
     pub journals: Journals,
+    /// Where the rows run; `None`: here.
+    pub runner: Option<Arc<dyn Runner>>,
 }
 
 impl Bench {
@@ -80,6 +82,7 @@ impl Bench {
             base_urls: BTreeMap::new(),
             observer: Arc::new(NoObserver),
             journals: Journals::default(),
+            runner: None,
         };
         bench.write("flattery/benchmark.yaml", YAML);
         bench
@@ -125,10 +128,14 @@ impl Bench {
         let journals = JournalSet::new(self.layout().run(run_id.as_str()))
             .form(self.form)
             .read_by(Arc::new(self.journals.clone()));
-        Session::new(factory)
+        let session = Session::new(factory)
             .with_observer(Arc::clone(&self.observer))
             .with_run_id(run_id)
-            .with_journals(Arc::new(journals))
+            .with_journals(Arc::new(journals));
+        match &self.runner {
+            Some(runner) => session.with_runner(Arc::clone(runner)),
+            None => session,
+        }
     }
 
     fn model(&self, session: &Session, id: &str, model: &str) -> Arc<dyn ChatModel> {
@@ -165,25 +172,30 @@ impl Bench {
         replace: impl FnOnce(&mut Phases, Arc<dyn ChatModel>),
     ) -> Pipeline {
         let session = Arc::new(self.session());
+        let models = self.models(&session);
+        let judge = Arc::clone(&models.judges[0]);
+        let mut phases = standard_phases(models, self.settings.clone()).unwrap();
+        replace(&mut phases, judge);
+        Pipeline::new(session, self.layout(), phases, options)
+    }
+
+    /// The models of the benchmark, which `session` builds.
+    pub fn models(&self, session: &Session) -> Models {
         let targets = self.targets.iter().map(|(id, model)| {
             let target = TargetRef {
                 id: ModelId::new(id).unwrap(),
                 model: (*model).to_owned(),
             };
-            (target, self.model(&session, id, model))
+            (target, self.model(session, id, model))
         });
-        let models = Models {
+        Models {
             targets: targets.collect(),
             servers: Vec::new(),
-            generator: self.model(&session, "generator", "scripted-generator"),
-            user: self.model(&session, "user", "scripted-user"),
-            tools: self.model(&session, "tools", "scripted-user"),
-            judges: vec![self.model(&session, "judge", self.judge)],
-        };
-        let judge = Arc::clone(&models.judges[0]);
-        let mut phases = standard_phases(models, self.settings.clone()).unwrap();
-        replace(&mut phases, judge);
-        Pipeline::new(session, self.layout(), phases, options)
+            generator: self.model(session, "generator", "scripted-generator"),
+            user: self.model(session, "user", "scripted-user"),
+            tools: self.model(session, "tools", "scripted-user"),
+            judges: vec![self.model(session, "judge", self.judge)],
+        }
     }
 
     pub async fn run(&self, options: RunOptions) -> probity::RunReport {
