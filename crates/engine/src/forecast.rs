@@ -20,12 +20,12 @@ use crate::{
     phases::{BenchmarkContext, Phases},
 };
 use store::{
-    BenchmarkDir, Layout, RunError, fill_from_metrics,
+    BenchmarkDir, Layout, RunError, fill_from_metrics, plays,
     provenance::{
         FileProvenance, Provenance, Settings, change_in_words, changes, evaluator_settings,
         hash_of_scenarios, simulator_settings, target_settings,
     },
-    read_benchmark, read_conversations, read_scenarios,
+    read_benchmark, read_conversations, read_scenarios, read_shard,
 };
 
 /// The most rows that are looked up for each target. A lookup takes about as long as a run that finds everything in the cache, so it
@@ -65,7 +65,8 @@ pub async fn forecast(
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let mut scenarios = read_scenarios(&dir)?.to_vec();
-    scenarios.retain(|row| benchmark.metric(&row.metric_id).is_some());
+    let part = read_shard(&dir)?.and_then(|file| file.shard());
+    scenarios.retain(|row| benchmark.metric(&row.metric_id).is_some() && plays(part, row));
     scenarios
         .iter_mut()
         .for_each(|row| fill_from_metrics(row, &benchmark));

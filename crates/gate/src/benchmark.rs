@@ -16,10 +16,10 @@ use store::{
     BenchmarkDir, Layout, RunError, WrongValue, baseline_differences, baseline_of, baseline_rows,
     choose_scored_targets,
     findings::{FindingSources, benchmark_findings},
-    imported_targets, people_statistics,
+    imported_targets, people_statistics, plays,
     provenance::{Provenance, target_bases},
-    read_benchmark, read_costs, read_scenario_index, read_scenarios, scored_targets, set_people,
-    unlike_measurement, wrong_baseline,
+    read_benchmark, read_costs, read_scenario_index, read_scenarios, read_shard, scored_targets,
+    set_people, unlike_measurement, wrong_baseline,
 };
 
 use crate::{
@@ -268,8 +268,11 @@ impl GatedTree<'_> {
     /// and its number of such rows.
     fn add_not_run(&self, rows: &mut TargetRows) -> Result<Vec<(String, u64)>, RunError> {
         let samples = rows.most_samples().max(1);
+        let part = read_shard(self.dir)?.and_then(|file| file.shard());
         let mut not_run = Vec::new();
-        for scenario in read_scenarios(self.dir)?.iter() {
+        let scenarios = read_scenarios(self.dir)?;
+        // Those of other parts are not missing in the tree of a shard.
+        for scenario in scenarios.iter().filter(|row| plays(part, row)) {
             let Some(metric) = self.benchmark.metric(&scenario.metric_id) else {
                 continue;
             };

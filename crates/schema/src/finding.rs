@@ -37,6 +37,8 @@ pub enum FindingKind {
     ScriptedModels,
     /// The results are of a trial: of some scenarios of the benchmark.
     Trial,
+    /// The results are of one part of a run that is split, or of a merged tree that lacks some.
+    Shard,
     /// Scenarios were simulated in an order until rules or differences were decided.
     StoppedWhenDecided,
     /// A target judged its own replies.
@@ -124,6 +126,10 @@ pub enum FindingAdvice {
     },
     /// Take a judge that is another model than the target.
     OtherJudge,
+    /// Merge the trees of all shards.
+    MergeShards,
+    /// Play what a merged tree lacks.
+    PlayMissing,
     /// Configure real models.
     RealModels,
     /// Generate with a real model what scripted models wrote.
@@ -185,6 +191,14 @@ impl FindingAdvice {
             Self::OtherJudge => {
                 "configure a judge that is another model, or a panel without the target".into()
             }
+            Self::MergeShards => {
+                "when all shards have run, `merge` joins their trees".into()
+            }
+            Self::PlayMissing => notice![
+                "merge again with the missing shards, or ",
+                on_it("run"),
+                " plays what is missing"
+            ],
             Self::RealModels => notice![
                 ProgramCommand::new("init").on("NAME"),
                 " writes a config for real models"
@@ -248,6 +262,7 @@ impl FindingKind {
         match self {
             Self::ScriptedModels => "scripted_models",
             Self::Trial => "trial",
+            Self::Shard => "shard",
             Self::StoppedWhenDecided => "stopped_when_decided",
             Self::OwnJudge => "own_judge",
             Self::DifferentJudge => "different_judge",

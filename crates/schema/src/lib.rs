@@ -89,6 +89,7 @@ mod score_outcome;
 pub mod sequence;
 pub mod setting_keys;
 mod settings_record;
+mod shard;
 mod simulator_check;
 mod simulator_fault;
 mod standards;
@@ -151,6 +152,7 @@ pub use score_outcome::{ScoreOutcome, Unscored};
 pub use settings_record::{
     GenerationRecord, JudgeRecords, ModelRecord, RoleRecords, SafetyRecord, SettingsRecord,
 };
+pub use shard::{Shard, ShardError, ShardFile};
 pub use simulator_check::SimulatorCheck;
 pub use simulator_fault::{
     SampledFaultStatistics, SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind,

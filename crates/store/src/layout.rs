@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use schema::{ModelId, ProgramCommand};
+use schema::{ModelId, ProgramCommand, Shard};
 
 use crate::{RunError, check_tree, tree::TreeMemory};
 
@@ -67,6 +67,13 @@ impl Layout {
             cache: self.cache.clone(),
             ..Self::new(folder.join("benchmarks"))
         }
+    }
+
+    /// The folder of a shard: its tree, results, records and response cache are all there.
+    #[must_use]
+    pub fn shard_folder(&self, shard: Shard) -> PathBuf {
+        let project = self.benchmarks.parent().unwrap_or(Path::new(""));
+        project.join("shards").join(shard.folder())
     }
 
     /// The folder of benchmarks.
@@ -260,6 +267,12 @@ impl BenchmarkDir {
     #[must_use]
     pub fn sequence(&self) -> PathBuf {
         self.root.join("sequence.json")
+    }
+
+    /// `shard.json`: which part of the benchmark the tree has. A whole tree has none.
+    #[must_use]
+    pub fn shard(&self) -> PathBuf {
+        self.root.join("shard.json")
     }
 
     /// `report.html`: the results as a page to look at.

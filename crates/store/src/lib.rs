@@ -64,6 +64,7 @@ pub mod safety_results;
 mod safety_sequence;
 mod scenarios;
 mod sequence;
+mod shard;
 mod snapshot;
 mod special;
 mod spool;
@@ -104,7 +105,7 @@ pub use labels::{
 };
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;
-pub use manifest::{Manifest, SafetySetup};
+pub use manifest::{Manifest, MergedShard, SafetySetup};
 pub use old_runs::{NeededRun, OldRun, OldRuns, old_runs};
 pub use prompt_names::PROMPT_NAMES;
 pub use proof::WrongValue;
@@ -131,6 +132,7 @@ pub use sequence::{
     SequencedVerdict, Turn, WidthQuestion, base_of, begin_sequence, gate_rules_sha256,
     read_sequence, scenario_sequence, write_sequence,
 };
+pub use shard::{ShardScope, plays, read_shard, shard_of, write_shard, write_shard_tree};
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};
 pub use spool::{ComposedFile, RowPosition, Spool};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use schema::{Extra, SettingsRecord};
+use schema::{Extra, SettingsRecord, Shard};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -37,6 +37,15 @@ pub struct Manifest {
     /// before it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_order: Option<String>,
+    /// The part that the run plays, where it is split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The limits and the budget of the run are those of `config` divided by this. Absent where they are those of `config`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub divided_by: Option<u32>,
+    /// The shards that the tree was merged from: `probity merge` writes such a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Vec<MergedShard>>,
     /// The resolved configuration without secrets; null if it is not known.
     #[serde(serialize_with = "or_null", deserialize_with = "or_unknown")]
     #[schemars(with = "Value")]
@@ -50,6 +59,25 @@ pub struct Manifest {
     /// Only in a safety evaluation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safety: Option<SafetySetup>,
+}
+
+/// A shard whose tree was merged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
+pub struct MergedShard {
+    /// The folder, as it was named.
+    pub folder: String,
+    /// The parts that it had.
+    pub parts: Vec<u32>,
+    /// How many parts there are.
+    pub of: u32,
+    /// Its runs, oldest first.
+    pub runs: Vec<String>,
+    /// Their journals, as they are named in the folder of each run.
+    pub journals: Vec<String>,
+    /// Whether its part was not played to the end.
+    pub cut_off: bool,
 }
 
 /// The test cases of a safety evaluation, and the parts that attack and score.

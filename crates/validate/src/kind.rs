@@ -28,6 +28,8 @@ pub enum Kind {
     Statistics,
     /// `sequence.json`: the order of runs that stop when rules are decided.
     Sequence,
+    /// `shard.json`: which parts of its benchmark a tree has.
+    Shard,
     /// `baseline.json`.
     Baseline,
     /// `gate.yaml`: the rules of a gate.
@@ -72,7 +74,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -84,6 +86,7 @@ impl Kind {
         Self::Grades,
         Self::Statistics,
         Self::Sequence,
+        Self::Shard,
         Self::Baseline,
         Self::Gate,
         Self::Standards,
@@ -121,6 +124,7 @@ impl Kind {
             Self::Grades => "grades",
             Self::Statistics => "statistics",
             Self::Sequence => "sequence",
+            Self::Shard => "shard",
             Self::Baseline => "baseline",
             Self::Gate => "gate",
             Self::Standards => "standards",
@@ -159,6 +163,7 @@ impl Kind {
             Self::Grades => "grades.json",
             Self::Statistics => "statistics.json",
             Self::Sequence => "sequence.json",
+            Self::Shard => "shard.json",
             Self::Baseline => "baseline.json",
             Self::Gate => "gate.yaml",
             Self::Standards => "standards.json",

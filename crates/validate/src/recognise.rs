@@ -46,6 +46,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "grades.json" => Kind::Grades,
         "statistics.json" => Kind::Statistics,
         "sequence.json" => Kind::Sequence,
+        "shard.json" => Kind::Shard,
         "baseline.json" => Kind::Baseline,
         "gate.yaml" | "gate.yml" => Kind::Gate,
         "standards.json" => Kind::Standards,

@@ -6,6 +6,7 @@ use probity::{Phase, TrialConversations};
 use super::{
     Context,
     run::PhaseArgs,
+    shard::ShardArgs,
     trial::{TrialArgs, run_trial_or_all},
 };
 use crate::{
@@ -38,6 +39,8 @@ pub struct EvaluateArgs {
     #[command(flatten)]
     verbose: Verbose,
     #[command(flatten)]
+    shard: ShardArgs,
+    #[command(flatten)]
     trial: TrialArgs,
 }
 
@@ -53,6 +56,7 @@ impl From<EvaluateArgs> for PhaseArgs {
             selection: args.selection,
             targets: args.targets.targets,
             prompts: args.prompts.into(),
+            shard: args.shard,
             ..Self::default()
         }
     }

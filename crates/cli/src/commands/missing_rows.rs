@@ -2,7 +2,7 @@
 
 use probity::{BenchmarkReport, Phase, imported_targets, provenance::Provenance};
 use schema::{ModelId, text::counted};
-use store::{read_benchmark, read_scenarios};
+use store::{plays, read_benchmark, read_scenarios, read_shard};
 
 use super::{Context, command_hints::CommandHints};
 use crate::config::Config;
@@ -59,9 +59,10 @@ fn scenarios(context: &Context, name: &str) -> Option<u64> {
     }
     let benchmark = read_benchmark(&dir).ok()?;
     let rows = read_scenarios(&dir).ok()?;
+    let part = read_shard(&dir).ok()?.and_then(|file| file.shard());
     let of_metrics = rows
         .iter()
-        .filter(|row| benchmark.metric(&row.metric_id).is_some());
+        .filter(|row| benchmark.metric(&row.metric_id).is_some() && plays(part, row));
     Some(of_metrics.count() as u64)
 }
 

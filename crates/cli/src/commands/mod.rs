@@ -52,6 +52,7 @@ mod runs;
 mod safety;
 mod safety_files;
 mod session;
+mod shard;
 mod show;
 mod signals;
 mod simulate;

@@ -24,6 +24,7 @@ use super::{
     plan_budget::Budget,
     plan_view::PlanView,
     run::PhaseArgs,
+    shard::{self, ShardArgs, ShardFolder},
     typos,
     unpriced::UnknownCosts,
 };
@@ -47,6 +48,8 @@ pub struct PlanArgs {
     turns: Turns,
     #[command(flatten)]
     prompts: PromptArgs,
+    #[command(flatten)]
+    shard: ShardArgs,
     /// What it takes to call the targets again, with the replies of users and judges where their input does not change
     #[arg(long, help_heading = OVER)]
     fresh_targets: bool,
@@ -72,6 +75,7 @@ impl From<PlanArgs> for PhaseArgs {
             selection: args.selection,
             targets: args.targets.targets,
             prompts: args.prompts.into(),
+            shard: args.shard,
             ..Self::default()
         }
     }
@@ -200,8 +204,13 @@ pub fn run(context: &Context, args: PlanArgs) -> Result<Exit, Failure> {
         gate: args.gate.clone(),
     };
     let args = PhaseArgs::from(args);
-    let config = context.configure_for(&args, true)?;
-    show(context, &config, &args, &questions, &Phase::ALL)
+    let part = shard::begin(context, &args, ShardFolder::Temporary)?;
+    let (context, args) = match &part {
+        Some(part) => (&part.context, &part.args),
+        None => (context, &args),
+    };
+    let config = shard::configure(context, args, true)?;
+    show(context, &config, args, &questions, &Phase::ALL)
 }
 
 /// Shows the plan of `phases`. Writes nothing: a shipped benchmark that is not yet in the folder is read from a

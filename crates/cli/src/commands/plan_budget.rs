@@ -23,8 +23,8 @@ impl Budget {
             high: 0.0,
         };
         Self {
-            max_cost: settings.budget.dollars(),
-            max_tokens: settings.budget.tokens(),
+            max_cost: settings.budget_limits().dollars,
+            max_tokens: settings.budget_limits().tokens,
             dollars: rows
                 .iter()
                 .filter_map(|row| row.cost)

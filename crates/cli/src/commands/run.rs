@@ -21,7 +21,9 @@ use super::{
     plan, problems,
     results::RunResults,
     run_output::RunOutput,
-    run_report, session, signals,
+    run_report, session,
+    shard::{self, ShardArgs},
+    signals,
     simulate::SimulateArgs,
     trial::run_trial_or_all,
     typos,
@@ -73,6 +75,8 @@ pub struct PhaseArgs {
     pub gate: Option<PathBuf>,
     /// When the run stops before its last scenario.
     pub until: UntilArgs,
+    /// The part of the scenarios that is simulated.
+    pub shard: ShardArgs,
     /// Conversations for which the models are called again.
     pub force_rows: Vec<String>,
     /// Whether benchmarks move on to the newest prompts and rules.
@@ -135,7 +139,7 @@ fn generate_missing(context: &Context, args: &PhaseArgs) -> Result<(), Failure> 
 /// When nothing can be run.
 pub fn run_phases(context: &Context, args: &PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
     let demonstration = phases.contains(&Phase::GenMetrics);
-    let config = context.configure_for(args, demonstration)?;
+    let config = shard::configure(context, args, demonstration)?;
     if config.settings.run.dry_run {
         context
             .terminal

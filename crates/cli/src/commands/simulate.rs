@@ -6,6 +6,7 @@ use probity::{Phase, TrialConversations, config::keys};
 use super::{
     Context,
     run::PhaseArgs,
+    shard::ShardArgs,
     trial::{TrialArgs, run_trial_or_all},
 };
 use crate::{
@@ -45,6 +46,8 @@ pub struct SimulateArgs {
     #[command(flatten)]
     verbose: Verbose,
     #[command(flatten)]
+    shard: ShardArgs,
+    #[command(flatten)]
     pub(super) trial: TrialArgs,
 }
 
@@ -63,6 +66,7 @@ impl From<SimulateArgs> for PhaseArgs {
             targets: args.targets.targets,
             force_rows: args.force_rows,
             prompts: args.prompts.into(),
+            shard: args.shard,
             ..Self::default()
         }
     }

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::{
     Context,
     run::{PhaseArgs, run_phases},
+    shard::{self, ShardFolder},
 };
 use crate::{
     benchmarks::choose,
@@ -104,7 +105,7 @@ impl TrialArgs {
     }
 }
 
-/// Runs `phases`, on a trial where the flags choose some of the scenarios.
+/// Runs `phases`, on a trial or a part where the flags choose some of the scenarios.
 ///
 /// # Errors
 /// When nothing can be run.
@@ -115,8 +116,20 @@ pub fn run_trial_or_all(
     conversations: TrialConversations,
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
-    match trial.begin(context, args, conversations)? {
-        Some(trial) => run_phases(&trial.context, &trial.args, phases),
+    if trial.is_trial() && args.shard.is_part() {
+        return Err(Failure::usage(
+            "a trial is on some scenarios already: leave out --shard, or the flags that choose scenarios",
+        ));
+    }
+    if let Some(trial) = trial.begin(context, args, conversations)? {
+        return run_phases(&trial.context, &trial.args, phases);
+    }
+    let folder = match args.overrides.has(keys::DRY_RUN) {
+        true => ShardFolder::Temporary,
+        false => ShardFolder::Kept,
+    };
+    match shard::begin(context, args, folder)? {
+        Some(part) => run_phases(&part.context, &part.args, phases),
         None => run_phases(context, args, phases),
     }
 }

@@ -119,6 +119,11 @@ pub fn order_seed(text: &str) -> Result<OrderSeed, String> {
 }
 
 impl UntilArgs {
+    /// Whether the run stops before its last scenario.
+    pub fn stops(&self) -> bool {
+        self.until.is_some() || self.until_width.is_some()
+    }
+
     /// How the run stops; `None` without the flag. `seed` is the configuration's.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ fn in_the_code(output: &str) -> BTreeMap<String, String> {
         ("grades.json", schema::Grades::FORMAT),
         ("statistics.json", schema::statistics::Statistics::FORMAT),
         ("sequence.json", schema::sequence::Sequence::FORMAT),
+        ("shard.json", schema::ShardFile::FORMAT),
         ("baseline.json", schema::Baseline::FORMAT),
         ("gate.yaml", schema::gate::GateRules::FORMAT),
         ("standards.json", schema::StandardsFile::FORMAT_VERSION),

@@ -2,8 +2,8 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
-use schema::{Conversation, Scenario};
-use store::RowPosition;
+use schema::{Conversation, Scenario, Shard};
+use store::{RowPosition, plays};
 use tokio::sync::{mpsc, watch};
 
 use crate::feed::Feed;
@@ -118,8 +118,12 @@ pub(super) struct SampleFeed<L> {
     samples: u32,
     /// The most turns of the conversation of a scenario; 0 if that is not known.
     most_turns: L,
+    /// The part that is simulated; `None`: every scenario.
+    shard: Option<Shard>,
     /// How many scenarios were read.
     read: usize,
+    /// How many of them belong to other parts.
+    others: usize,
     /// Those that are not handed out: by their turns, and their place in the list.
     waiting: BTreeMap<(Reverse<u32>, usize), FeedRow>,
     /// The scenario whose samples are handed out, and the next of them.
@@ -132,23 +136,40 @@ impl<L: Fn(&Scenario) -> u32> SampleFeed<L> {
             scenarios,
             samples,
             most_turns,
+            shard: None,
             read: 0,
+            others: 0,
             waiting: BTreeMap::new(),
             current: None,
         }
     }
 
+    /// Leaves out the scenarios of other parts.
+    pub(super) fn of_shard(self, shard: Option<Shard>) -> Self {
+        Self { shard, ..self }
+    }
+
     /// The scenario that comes next. Waits for one if all so far are handed out.
     async fn next_row(&mut self) -> Option<FeedRow> {
-        if self.waiting.is_empty() {
+        self.read_rows();
+        while self.waiting.is_empty() {
             self.scenarios.row(self.read).await?;
-        }
-        for row in self.scenarios.rows_from(self.read) {
-            let turns = (self.most_turns)(&row.scenario);
-            self.waiting.insert((Reverse(turns), self.read), row);
-            self.read += 1;
+            self.read_rows();
         }
         self.waiting.pop_first().map(|(_, row)| row)
+    }
+
+    /// Reads the scenarios that have come since.
+    fn read_rows(&mut self) {
+        for row in self.scenarios.rows_from(self.read) {
+            if plays(self.shard, &row.scenario) {
+                let turns = (self.most_turns)(&row.scenario);
+                self.waiting.insert((Reverse(turns), self.read), row);
+            } else {
+                self.others += 1;
+            }
+            self.read += 1;
+        }
     }
 }
 
@@ -167,7 +188,11 @@ impl<L: Fn(&Scenario) -> u32 + Send> Feed for SampleFeed<L> {
     }
 
     fn rows(&self) -> Option<u64> {
-        Some(self.scenarios.total()? as u64 * u64::from(self.samples))
+        let total = self.scenarios.total()?;
+        // Which scenarios belong to other parts is known once they are read.
+        let is_known = self.shard.is_none() || total == self.read;
+        let played = total.saturating_sub(self.others) as u64;
+        is_known.then(|| played * u64::from(self.samples))
     }
 
     fn ended(&mut self, _place: usize, _end: RowEnd) {}
@@ -272,6 +297,36 @@ mod tests {
             ]
         );
         assert_eq!(feed.rows(), Some(10));
+    }
+
+    #[tokio::test]
+    async fn each_scenario_is_in_one_part() {
+        let (writer, list) = scenario_list();
+        for index in 0..20 {
+            let mut row = row(index, 1);
+            Arc::make_mut(&mut row.scenario).id =
+                format!("m01_s{:03}_v{:02}", index / 2, index % 2);
+            writer.push(row);
+        }
+        drop(writer);
+        let mut all = Vec::new();
+        for part in 1..=3 {
+            let shard = Some(Shard { part, of: 3 });
+            let mut feed = SampleFeed::new(list.clone(), 1, turns).of_shard(shard);
+            let mut played = Vec::new();
+            while let Some(sample) = feed.next().await {
+                played.push(sample.row.index);
+            }
+            assert_eq!(feed.rows(), Some(played.len() as u64));
+            // Variants stay together.
+            assert!(
+                played.chunks(2).all(|pair| pair[0] + 1 == pair[1]),
+                "{played:?}"
+            );
+            all.extend(played);
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..20).collect::<Vec<_>>());
     }
 
     #[tokio::test]

@@ -105,6 +105,8 @@ pub struct RunOptions {
     pub expected: Expected,
     /// The resolved configuration without secrets, for the manifest and the records of how files were made.
     pub config: SettingsRecord,
+    /// Among how many parts of a split run the limits and the budget of `config` were divided, for the manifest; 1: they are the run's own.
+    pub divided_by: u32,
     /// The git revision of the folder in which the run was started, for the manifest: `{revision, dirty}` or null.
     pub git: Value,
 }
@@ -127,6 +129,7 @@ impl Default for RunOptions {
             found_versions: BTreeMap::new(),
             expected: Expected::default(),
             config: SettingsRecord::default(),
+            divided_by: 1,
             git: Value::Null,
         }
     }
@@ -189,7 +192,10 @@ impl Pipeline {
         let mut runs = self.preflight(benchmarks)?;
         let benchmarks: Vec<String> = runs.iter().map(|run| run.dir.name().to_owned()).collect();
         let folder = self.layout.run(&self.session.run_id().to_string());
-        let own = self.manifest(&benchmarks);
+        let own = Manifest {
+            shard: runs.first().and_then(BenchmarkRun::part),
+            ..self.manifest(&benchmarks)
+        };
         let mut record = RunRecord::start(&self.session, Some(folder), own)?;
         let mut reports = Vec::new();
         for run in runs.drain(..) {
@@ -223,6 +229,7 @@ impl Pipeline {
             targets: self.targets().cloned().collect(),
             row_order: Some(Manifest::ORDER_OF_FILES.to_owned()),
             config: self.options.config.clone(),
+            divided_by: Some(self.options.divided_by).filter(|parts| *parts > 1),
             ..Manifest::default()
         }
     }

@@ -3,11 +3,11 @@
 use std::{collections::HashSet, fs};
 
 use super::{Pipeline, run::BenchmarkRun, versions};
-use crate::{phases::BenchmarkContext, progress::Progress};
-use schema::{Phase, notice};
+use crate::{needed_scenarios::needed, phases::BenchmarkContext, progress::Progress};
+use schema::{Phase, Scenario, ShardFile, notice};
 use store::{
     LoadedStandards, RunError, TreeLock, check_belongs, check_playable, check_writable,
-    load_standards, read_benchmark, read_scenarios, remove_unfinished,
+    load_standards, read_benchmark, read_scenarios, read_shard, remove_unfinished,
 };
 
 impl Pipeline {
@@ -91,6 +91,8 @@ impl Pipeline {
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;
         let standards = self.standards(&dir, &loaded)?;
+        let shard = read_shard(&dir)?;
+        self.check_shard(&dir, shard.as_ref(), &loaded, &scenarios)?;
         remove_unfinished(&dir);
         check_writable(dir.root())?;
         for target in self.targets() {
@@ -101,7 +103,42 @@ impl Pipeline {
         }
         let mut run = BenchmarkRun::new(self, dir, loaded, lock);
         run.standards = standards;
+        run.shard = shard;
         Ok(run)
+    }
+
+    /// A part of a run needs scenarios that all parts have, and only prefixes of the whole order may be looked at.
+    fn check_shard(
+        &self,
+        dir: &store::BenchmarkDir,
+        shard: Option<&ShardFile>,
+        loaded: &BenchmarkContext,
+        scenarios: &[Scenario],
+    ) -> Result<(), RunError> {
+        let Some(shard) = shard else {
+            return Ok(());
+        };
+        let name = dir.name();
+        if self.options.stop_when_decided.is_some() {
+            return Err(RunError::input(format!(
+                "{name}: a run that stops when it is decided looks at scenarios in one order from its first one on, and this tree has a part \
+                 of them"
+            )));
+        }
+        let add = self.options.add_scenarios;
+        let generates = self.runs(Phase::GenMetrics) && loaded.benchmark.metrics.is_empty()
+            || self.runs(Phase::GenScenarios)
+                && (self.replaces()
+                    || !needed(dir, &loaded.benchmark, scenarios, add)
+                        .metrics
+                        .is_empty());
+        if generates && shard.shard().is_some() {
+            return Err(RunError::input(format!(
+                "{name}: all shards need the same metrics and scenarios, and some would be generated here. Generate them in the whole \
+                 benchmark, before it is split"
+            )));
+        }
+        Ok(())
     }
 
     /// The standards that grades compare with. Only a phase that grades needs them.

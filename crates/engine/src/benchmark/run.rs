@@ -11,7 +11,8 @@ use std::{
 use futures::future::join_all;
 use journal::RunId;
 use schema::{
-    Conversation, Finding, ModelId, Notice, Phase, ProgramFlag, PromptVersions, Summary, TargetRef,
+    Conversation, Finding, ModelId, Notice, Phase, ProgramFlag, PromptVersions, Shard, ShardFile,
+    Summary, TargetRef,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -47,6 +48,8 @@ pub(crate) struct BenchmarkRun<'p> {
     pub(crate) loaded: BenchmarkContext,
     /// What grades compare with, where there are standards.
     pub(super) standards: Option<LoadedStandards>,
+    /// The parts that the tree has; `None` if it is whole.
+    pub(super) shard: Option<ShardFile>,
     /// Whether it is the only benchmark of the run.
     pub(super) alone: bool,
     pub(super) failures: Arc<Failures>,
@@ -86,6 +89,7 @@ impl<'p> BenchmarkRun<'p> {
             dir,
             loaded,
             standards: None,
+            shard: None,
             alone: true,
             failures: Arc::default(),
             started: Instant::now(),
@@ -170,6 +174,11 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
+    /// The part that the run plays; `None`: everything.
+    pub(super) fn part(&self) -> Option<Shard> {
+        self.shard.as_ref().and_then(ShardFile::shard)
+    }
+
     /// The journal events of the run.
     pub(super) fn log(&self) -> BenchmarkLog<'_> {
         BenchmarkLog::new(self)
@@ -248,7 +257,8 @@ impl<'p> BenchmarkRun<'p> {
                     scenarios.clone(),
                     self.pipeline.options.samples,
                     run.most_turns(),
-                );
+                )
+                .of_shard(self.part());
                 streams.push(self.simulate_target(run, feed, scenarios.clone()));
             }
         }

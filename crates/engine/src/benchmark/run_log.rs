@@ -90,6 +90,7 @@ impl<'r> BenchmarkLog<'r> {
             samples: Some(options.samples),
             prompt_versions: Some(self.run.loaded.versions),
             targets: Some(targets),
+            shard: self.run.part(),
             ..StartingRun::default()
         })));
         if !suts.is_empty() {

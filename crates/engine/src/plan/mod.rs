@@ -8,7 +8,7 @@ mod prefixes;
 use std::ops::Add;
 
 use llm_client::{BatchSettings, Price, PromptCache};
-use schema::{ModelId, Phase};
+use schema::{ModelId, Phase, Scenario};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use self::benchmark::plan_benchmark;
 pub use self::judging::plan_judging;
 pub(crate) use self::prefixes::Prefixes;
 use crate::{forecast::Forecast, needed_scenarios::needed};
-use store::{Layout, RunError, read_benchmark, read_scenarios};
+use store::{Layout, RunError, plays, read_benchmark, read_scenarios, read_shard};
 
 /// A range: the lowest and the highest expected value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -365,9 +365,13 @@ pub fn plan(
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir)?;
         let wanted = needed(&dir, &benchmark, &scenarios, false);
-        rows.extend(plan_benchmark(
-            name, &benchmark, &scenarios, &wanted, settings,
-        ));
+        let part = read_shard(&dir)?.and_then(|file| file.shard());
+        let played: Vec<Scenario> = scenarios
+            .iter()
+            .filter(|row| plays(part, row))
+            .cloned()
+            .collect();
+        rows.extend(plan_benchmark(name, &benchmark, &played, &wanted, settings));
     }
     Ok(rows)
 }

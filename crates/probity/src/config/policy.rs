@@ -29,7 +29,7 @@ impl Settings {
         let rows = self.most_rows();
         self.limits
             .max_concurrency
-            .map_or(rows, |max| rows.min(*max as usize))
+            .map_or(rows, |max| rows.min(share(*max, self.divided_by) as usize))
     }
 
     /// The number of connections that are kept.
@@ -63,6 +63,51 @@ impl Settings {
         })
     }
 
+    /// The most that the run, or its part, may spend.
+    pub fn budget_limits(&self) -> BudgetLimits {
+        let parts = self.divided_by.max(1);
+        BudgetLimits {
+            dollars: self
+                .budget
+                .dollars()
+                .map(|dollars| dollars / f64::from(parts)),
+            tokens: self
+                .budget
+                .tokens()
+                .map(|tokens| (tokens / u64::from(parts)).max(1)),
+        }
+    }
+
+    /// Whether any limit or budget is set that parts of a run divide.
+    pub fn has_limits(&self) -> bool {
+        let own = self.models.all().map(|entry| &entry.table.limits);
+        let limits = own.chain([&self.limits]);
+        self.budget.dollars().is_some()
+            || self.budget.tokens().is_some()
+            || limits
+                .into_iter()
+                .any(|limits| *limits != Limits::default())
+    }
+
+    /// The limits of an endpoint, or of the part's share of them.
+    fn limit_settings(&self, own: &Limits, most: usize) -> LimitSettings {
+        let share = |limit: Whole<u32, 1>| share(*limit, self.divided_by);
+        let global = &self.limits;
+        let max = own
+            .max_concurrency
+            .or(global.max_concurrency)
+            .map_or(most, |max| share(max) as usize);
+        let rate = |own: Option<Whole<u32, 1>>, global| {
+            own.or(global)
+                .and_then(|limit| NonZeroU32::new(share(limit)))
+        };
+        LimitSettings {
+            requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
+            tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
+            ..LimitSettings::up_to(max)
+        }
+    }
+
     /// Builds models over `http`, with the configured retries, limits and budget, and without a cache. `resolved` are all models that
     /// will be built.
     pub fn model_factory(
@@ -77,17 +122,14 @@ impl Settings {
                 ..RetryPolicy::default()
             })
             .with_circuit_breaker(self.retries.circuit_breaker.0)
-            .with_limits(limit_settings(&self.limits, &Limits::default(), most));
-        let budget = BudgetLimits {
-            dollars: self.budget.dollars(),
-            tokens: self.budget.tokens(),
-        };
+            .with_limits(self.limit_settings(&Limits::default(), most));
+        let budget = self.budget_limits();
         if budget.dollars.is_some() || budget.tokens.is_some() {
             factory = factory.with_budget(Budget::new(budget));
         }
         for (entry, model) in resolved {
             if entry.table.limits != Limits::default() {
-                let limits = limit_settings(&self.limits, &entry.table.limits, most);
+                let limits = self.limit_settings(&entry.table.limits, most);
                 factory = factory.with_endpoint_limits(model.endpoint(), limits);
             }
         }
@@ -95,16 +137,7 @@ impl Settings {
     }
 }
 
-fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
-    let max = own
-        .max_concurrency
-        .or(global.max_concurrency)
-        .map_or(most, |max| *max as usize);
-    let rate =
-        |own: Option<Whole<u32, 1>>, global| own.or(global).and_then(|n| NonZeroU32::new(*n));
-    LimitSettings {
-        requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
-        tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
-        ..LimitSettings::up_to(max)
-    }
+/// A part's share of a limit, at least 1.
+fn share(limit: u32, parts: u32) -> u32 {
+    (limit / parts.max(1)).max(1)
 }

@@ -68,6 +68,7 @@ impl Config {
                 turns: Some(*settings.generation.turns),
                 demographics: Some(self.demographics()?),
             },
+            divided_by: settings.divided_by,
             config: settings.to_record(),
             standards: self.standards()?,
             ..RunOptions::default()

@@ -20,8 +20,9 @@ pub(crate) struct Limit {
 }
 
 /// Findings that are a limit, by the title of the limit.
-const KINDS: [(&str, &[FindingKind]); 7] = [
+const KINDS: [(&str, &[FindingKind]); 8] = [
     ("This is a trial.", &[FindingKind::Trial]),
+    ("This is a part of a run.", &[FindingKind::Shard]),
     (
         "The run stopped when rules, differences or widths were decided.",
         &[FindingKind::StoppedWhenDecided],

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, PromptVersions, TargetRef};
+use crate::{Extra, PromptVersions, Shard, TargetRef};
 
 /// The first line.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +55,9 @@ pub struct StartingRun {
     /// The versions of the shipped prompts and rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_versions: Option<PromptVersions>,
+    /// The part that the run plays, where it is split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The safety evaluation that the journal belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safety_run: Option<String>,

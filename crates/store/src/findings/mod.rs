@@ -12,6 +12,7 @@ mod roles;
 mod rows;
 mod safety;
 mod sequence;
+mod shard;
 mod simulator;
 mod trial;
 mod unusable;
@@ -74,6 +75,7 @@ pub fn benchmark_findings(
         .collect();
     let mut found = Findings::new(dir.name());
     trial::add(&mut found, dir);
+    shard::add(&mut found, dir);
     sequence::add(&mut found, dir, sources.targets);
     roles::add(&mut found, &roles);
     roles::add_authors(&mut found, layout, dir, &roles);
@@ -118,6 +120,7 @@ pub fn conversation_findings(
     bases: &[TargetBasis],
 ) -> Vec<Finding> {
     let mut found = Findings::new(dir.name());
+    shard::add(&mut found, dir);
     rows::add_replies(&mut found, dir, replies);
     basis::add(&mut found, bases);
     found.sorted()

@@ -43,15 +43,16 @@ pub(super) fn run_status(
         RunState::Died => last.unwrap_or(start),
         RunState::Running | RunState::Unknown => now,
     };
-    let parts = RunFigures {
+    let figures = RunFigures {
         manifest,
         folds,
         is_open: matches!(state, RunState::Running | RunState::Unknown),
         start,
         end,
     };
-    let models = parts.models();
-    let spent = parts.spent();
+    let models = figures.models();
+    let spent = figures.spent();
+    let parts = manifest.divided_by.unwrap_or(1).max(1);
     RunStatus {
         run_id: manifest.run_id.clone(),
         state,
@@ -62,30 +63,32 @@ pub(super) fn run_status(
         seconds: (end - start).max(0.0),
         since_last_event: last.map(|last| (now - last).max(0.0)),
         rows: models.iter().map(|model| model.rows).sum(),
-        ended: parts.targets().map(|(_, target)| target.ended()).sum(),
-        phases: parts.phases(&models),
-        calls: parts.calls(),
-        failures: parts.failures(),
+        ended: figures.targets().map(|(_, target)| target.ended()).sum(),
+        phases: figures.phases(&models),
+        calls: figures.calls(),
+        failures: figures.failures(),
         limits: folds
             .iter()
             .flat_map(|fold| fold.limits.statuses(end))
             .collect(),
-        expected_dollars: parts.expected(&models, &spent),
+        expected_dollars: figures.expected(&models, &spent),
         spent: spent.to_phase_cost(),
         budget_dollars: manifest
             .config
             .other
             .get("budget")
-            .and_then(|budget| budget.get("max_cost")?.as_f64()),
+            .and_then(|budget| budget.get("max_cost")?.as_f64())
+            .map(|dollars| dollars / f64::from(parts)),
         budget_tokens: manifest
             .config
             .other
             .get("budget")
-            .and_then(|budget| budget.get("max_tokens")?.as_u64()),
+            .and_then(|budget| budget.get("max_tokens")?.as_u64())
+            .map(|tokens| tokens / u64::from(parts)),
         budget_reached: folds.iter().any(|fold| fold.budget_reached),
-        seconds_left: parts.left(&models),
+        seconds_left: figures.left(&models),
         running: models.iter().map(|model| model.running).sum(),
-        conversations: parts.conversations(),
+        conversations: figures.conversations(),
         models,
         row_order: manifest.row_order.clone(),
         no_rates: match manifest.row_order.is_some() {

@@ -67,6 +67,13 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
             rules::statistics(&statistics, facts)
         }),
         Kind::Sequence => typed::<schema::sequence::Sequence>(value, |_| Vec::new()),
+        Kind::Shard => typed::<schema::ShardFile>(value, |file| match file.is_valid() {
+            true => Vec::new(),
+            false => vec![Found::problem(
+                "/parts",
+                "must be numbers from 1 to `of`, in ascending order",
+            )],
+        }),
         Kind::Baseline => {
             typed::<schema::Baseline>(value, |baseline| rules::baseline(&baseline, facts))
         }

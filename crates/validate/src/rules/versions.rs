@@ -10,6 +10,7 @@ pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
         Kind::Grades => ("/format", schema::Grades::FORMAT),
         Kind::Statistics => ("/format", schema::statistics::Statistics::FORMAT),
         Kind::Sequence => ("/format", schema::sequence::Sequence::FORMAT),
+        Kind::Shard => ("/format", schema::ShardFile::FORMAT),
         Kind::Baseline => ("/format", schema::Baseline::FORMAT),
         Kind::Record => (
             "/_metadata/format_version",

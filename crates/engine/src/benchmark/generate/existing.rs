@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use schema::{Phase, Scenario, notice, text::counted};
 
+use store::plays;
+
 use super::Generation;
 use crate::needed_scenarios::NeededScenarios;
 
@@ -58,28 +60,39 @@ impl Generation<'_> {
     ) -> Vec<String> {
         let mut later = Vec::new();
         for metric in &self.run.loaded.benchmark.metrics {
-            let rows = by_metric.get(&metric.id).map_or(0, Vec::len) as u64;
+            let all = by_metric.get(&metric.id).map_or(&[][..], Vec::as_slice);
+            let rows = all.len() as u64;
             let planned = match generate && wanted.has(&metric.id) {
                 true => self.run.pipeline.options.expected.rows_per_metric(),
                 false => Some(rows),
             };
             match planned {
-                Some(planned) => self.log_rows(&metric.id, planned.max(rows)),
+                Some(planned) => {
+                    let planned = planned.max(rows);
+                    let part = self.run.part();
+                    // Nothing is generated in a part of a run.
+                    let played = match part {
+                        None => planned,
+                        Some(_) => all.iter().filter(|row| plays(part, row)).count() as u64,
+                    };
+                    self.log_rows(&metric.id, (played, planned));
+                }
                 None => later.push(metric.id.clone()),
             }
         }
         later
     }
 
-    /// Journals how many items a metric with `rows` scenarios has, where they are simulated.
-    pub(super) fn log_rows(&self, metric: &str, rows: u64) {
+    /// Journals how many items a metric has, where its scenarios are simulated: those that are simulated, and all.
+    pub(super) fn log_rows(&self, metric: &str, (played, all): (u64, u64)) {
         let log = self.run.log();
         // Where a run stops when rules are decided, the number is known at its end.
         let is_known = self.run.pipeline.options.stop_when_decided.is_none();
         if is_known && self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {
             let samples = u64::from(self.run.pipeline.options.samples);
-            let items = rows.saturating_mul(samples);
-            log.log.items(metric, (items, items), BTreeMap::new());
+            let items = |rows: u64| rows.saturating_mul(samples);
+            let items = (items(played), items(all));
+            log.log.items(metric, items, BTreeMap::new());
         }
     }
 }

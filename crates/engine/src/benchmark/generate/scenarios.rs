@@ -86,7 +86,8 @@ impl Generation<'_> {
         let rows = writer.rows();
         for id in later {
             let of_it = |row: &&FeedRow| row.scenario.metric_id == id;
-            self.log_rows(&id, rows.iter().filter(of_it).count() as u64);
+            let all = rows.iter().filter(of_it).count() as u64;
+            self.log_rows(&id, (all, all));
         }
         let (added, failed) = generated?;
         if !added.is_empty() || force {

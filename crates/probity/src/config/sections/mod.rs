@@ -63,6 +63,11 @@ pub struct Settings {
     #[serde(skip)]
     #[schemars(skip)]
     pub file: Option<PathBuf>,
+    /// Among how many parts of a run the limits and the budget are divided; 1: they are the run's own.
+    #[serde(skip)]
+    #[schemars(skip)]
+    #[default(1)]
+    pub divided_by: u32,
     /// How the command runs.
     #[serde(skip_serializing)]
     pub run: Run,
