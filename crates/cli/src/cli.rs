@@ -11,8 +11,8 @@ use schema::nearest;
 use crate::commands::{
     AggregateArgs, BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, CompletionsArgs,
     DoctorArgs, EvaluateArgs, ExportArgs, GateArgs, GenMetricsArgs, GenScenariosArgs, ImportArgs,
-    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ListArgs, ManArgs, PackArgs, PlanArgs,
-    ReplayArgs, ReportArgs, RunArgs, RunsCommand, SafetyCommand, ShowArgs, SimulateArgs,
+    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ListArgs, ManArgs, MergeArgs, PackArgs,
+    PlanArgs, ReplayArgs, ReportArgs, RunArgs, RunsCommand, SafetyCommand, ShowArgs, SimulateArgs,
     StatusArgs, ValidateArgs, ViewArgs,
 };
 
@@ -122,6 +122,7 @@ pub enum Command {
     Safety(Box<SafetyCommand>),
     Export(ExportArgs),
     Import(ImportArgs),
+    Merge(MergeArgs),
     Pack(PackArgs),
     Replay(ReplayArgs),
     Plan(PlanArgs),

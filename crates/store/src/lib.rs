@@ -132,7 +132,10 @@ pub use sequence::{
     SequencedVerdict, Turn, WidthQuestion, base_of, begin_sequence, gate_rules_sha256,
     read_sequence, scenario_sequence, write_sequence,
 };
-pub use shard::{ShardScope, plays, read_shard, shard_of, write_shard, write_shard_tree};
+pub use shard::{
+    ShardScope, copy_own_files, finish_merged, own_files, plays, read_shard, shard_of, write_shard,
+    write_shard_tree,
+};
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};
 pub use spool::{ComposedFile, RowPosition, Spool};

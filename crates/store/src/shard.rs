@@ -1,18 +1,21 @@
 //! Parts of a run that is split over machines: which part a scenario belongs to, and the tree of a part.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fmt, fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
+
+use aggregator::ConversationKey;
 
 use schema::{Scenario, Shard, ShardFile, notice, numbers::grouped, text::counted};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    BenchmarkDir, Layout, Manifest, RunError, TreeLock, base_of,
+    BenchmarkDir, Layout, Manifest, RunError, TreeLock, base_of, each_row,
     provenance::{Provenance, earlier_runs},
-    read_scenarios, write_atomically, write_json,
+    read_benchmark, read_scenarios, simulated_targets, write_atomically, write_json,
 };
 
 /// The part, from 1, of `of` parts that the base scenario `base` belongs to: the first 64 bits of the SHA-256 of `shard`, a line break and the id,
@@ -198,27 +201,70 @@ pub fn write_shard_tree(
     copy_authors(layout, name, to)
 }
 
-/// Copies what people wrote, and what generating phases made: everything but the results of runs.
-pub(crate) fn copy_own_files(from: &Path, to: &Path) -> Result<(), RunError> {
-    fs::create_dir_all(to).map_err(|error| RunError::write(to, error))?;
-    let entries = fs::read_dir(from).map_err(|error| RunError::read(from, error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| RunError::read(from, error))?;
-        let (path, copy) = (entry.path(), to.join(entry.file_name()));
-        let name = entry.file_name();
-        let is_left = name
-            .to_str()
-            .is_none_or(|name| name.starts_with('.') || OF_RUNS.contains(&name) || name == "runs");
-        if is_left {
-            continue;
-        }
-        if path.is_dir() {
-            copy_own_files(&path, &copy)?;
-        } else {
-            copy_file(&path, &copy)?;
+/// The files in the folder of a benchmark that no run writes, by their paths within it, sorted: what people wrote, and what generating phases made.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn own_files(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        let place = folder.join(&below);
+        let entries = fs::read_dir(&place).map_err(|error| RunError::read(&place, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| RunError::read(&place, error))?;
+            let name = entry.file_name();
+            let is_left = name.to_str().is_none_or(|name| {
+                name.starts_with('.') || OF_RUNS.contains(&name) || name == "runs"
+            });
+            let path = below.join(&name);
+            match entry.path().is_dir() {
+                _ if is_left => {}
+                true => folders.push(path),
+                false => found.push(path),
+            }
         }
     }
+    found.sort();
+    Ok(found)
+}
+
+/// Copies the [`own_files`] of a benchmark.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn copy_own_files(from: &Path, to: &Path) -> Result<(), RunError> {
+    for path in own_files(from)? {
+        copy_file(&from.join(&path), &to.join(&path))?;
+    }
     Ok(())
+}
+
+/// Removes the `shard.json` of a merged tree if every target has equally many rows of every scenario now.
+///
+/// # Errors
+/// When a file cannot be read, or the file cannot be removed.
+pub fn finish_merged(dir: &BenchmarkDir) -> Result<(), RunError> {
+    let benchmark = read_benchmark(dir)?;
+    let scenarios = read_scenarios(dir)?;
+    let planned = scenarios
+        .iter()
+        .filter(|row| benchmark.metric(&row.metric_id).is_some())
+        .count();
+    for id in simulated_targets(dir)? {
+        let mut rows: HashMap<(String, String), u64> = HashMap::new();
+        each_row(&dir.target(&id)?.conversations(), |row: ConversationKey| {
+            let scenario = (row.metric_id.unwrap_or_default(), row.id);
+            *rows.entry(scenario).or_default() += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let counts: HashSet<u64> = rows.values().copied().collect();
+        if rows.len() < planned || counts.len() > 1 {
+            return Ok(());
+        }
+    }
+    let path = dir.shard();
+    fs::remove_file(&path).map_err(|error| RunError::write(&path, error))
 }
 
 fn copy_file(from: &Path, to: &Path) -> Result<(), RunError> {

@@ -3,6 +3,7 @@
 //! - [`export()`] and [`export_safety`] pass finished runs, row by row, to an exporter of `interop` or of your own: the content of the
 //!   files, joined with what only journals have (requests, replies, times, tokens). [`Journals`] keeps what was read of journals.
 //! - [`import()`] creates a benchmark from conversations of other programs, and [`import_labelled`] from conversations that people labelled.
+//! - [`merge()`] joins the trees of shards, which each played a part of the same run.
 //! - [`benchmark_calls`] and [`calls_of_runs`] count the calls of the runs that made the rows.
 //!
 //! The formats of other programs are `interop`'s, which knows no folder of ours; the folders are `store`'s. No model is called: imported
@@ -38,6 +39,7 @@ mod cassette;
 mod export;
 mod import;
 mod import_data;
+mod merge;
 
 pub use cassette::{
     Cassette, CassetteError, CassetteParts, CassetteRecord, CassetteSetup, FailedCalls,
@@ -54,3 +56,4 @@ pub use import::{
     read_metrics,
 };
 pub use import_data::{DataOptions, DataReport, READER_THREAD, import_data};
+pub use merge::{MergeOptions, MergeReport, MergedBenchmark, MergedTarget, merge};

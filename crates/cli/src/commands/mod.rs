@@ -29,6 +29,7 @@ mod label_words;
 mod list;
 mod logs;
 mod man;
+mod merge;
 mod missing_rows;
 mod models;
 mod needs;
@@ -88,6 +89,7 @@ pub use judge_check::JudgeCheckArgs;
 pub use label::LabelArgs;
 pub use list::ListArgs;
 pub use man::ManArgs;
+pub use merge::MergeArgs;
 pub use output::schema as output_schema;
 pub use pack::PackArgs;
 pub use plan::PlanArgs;
@@ -205,6 +207,7 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Show(args) => show::run(context, &args),
         Command::Status(args) => status::run(context, &args),
         Command::Import(args) => import::run(context, &args),
+        Command::Merge(args) => merge::run(context, &args),
         Command::Pack(args) => pack::run(context, &args),
         Command::Replay(args) => replay::run(context, &args),
         Command::Plan(args) => plan::run(context, args),

@@ -13,8 +13,8 @@ use validate::Kind;
 
 use super::{
     Context, baseline, cache, calibrate, compare, doctor, export, gate, import,
-    journal as journals, judge_check, label, list, pack, plan, replay, report, run_output, runs,
-    safety, show, validate as validating, view,
+    journal as journals, judge_check, label, list, merge, pack, plan, replay, report, run_output,
+    runs, safety, show, validate as validating, view,
 };
 use crate::exit::Exit;
 
@@ -87,6 +87,7 @@ fn each(generator: &mut SchemaGenerator) -> Vec<(&'static [&'static str], Schema
         of::<export::ExportOutput<'_>>(generator),
         of::<report::ReportOutput<'_>>(generator),
         of::<import::ImportOutput<'_>>(generator),
+        of::<merge::MergeOutput<'_>>(generator),
         of::<pack::PackOutput<'_>>(generator),
         of::<replay::ReplayOutput<'_>>(generator),
         of::<journals::CheckOutput<'_>>(generator),

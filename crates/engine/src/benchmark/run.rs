@@ -37,6 +37,7 @@ use crate::{
 use store::{
     BenchmarkDir, LoadedStandards, RunError, TreeLock,
     findings::{FindingSources, benchmark_findings, conversation_findings},
+    finish_merged,
     provenance::{Provenance, target_bases},
     read_conversations, read_scenarios,
 };
@@ -217,6 +218,9 @@ impl<'p> BenchmarkRun<'p> {
             self.judge_all(results).await?;
         }
         pipeline.session.sync_journals().await;
+        if simulate && self.shard.as_ref().is_some_and(|file| file.merged) {
+            finish_merged(&self.dir)?;
+        }
         let mut summaries = SummaryWriter { run: self, results };
         if pipeline.runs(Phase::Aggregate) {
             summaries.write(run_id)?;

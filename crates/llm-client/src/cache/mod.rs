@@ -14,6 +14,7 @@ mod file;
 mod flight;
 mod kept_pace;
 mod key;
+mod merge;
 mod pages;
 mod prune;
 mod repair;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use journal::RunId;
-use schema::{Conversation, ModelId, Role, text::counted};
+use schema::{Conversation, ModelId, Role, Shard, text::counted};
 use serde::Deserialize;
 
 use super::{
@@ -131,7 +131,7 @@ impl Exclusions {
             if journal_benchmark(&path).as_deref() != Some(dir.name()) {
                 continue;
             }
-            let mut parts = written(&path, dir);
+            let mut parts = written(&path, dir, record.shard);
             parts.retain(|part| own.contains(part) && !self.parts.contains(part));
             if !parts.is_empty() {
                 self.notes.push(format!(
@@ -166,10 +166,14 @@ fn own_parts(record: &JournalRecord) -> BTreeSet<Part> {
 
 /// The parts of the tree in `dir` that the run of the journal at `path` wrote; empty if the tree has other
 /// conversations.
-fn written(path: &Path, dir: &BenchmarkDir) -> BTreeSet<Part> {
+fn written(path: &Path, dir: &BenchmarkDir, shard: Option<Shard>) -> BTreeSet<Part> {
     let Ok(record) = JournalRecord::read(path) else {
         return BTreeSet::new();
     };
+    // Another part of the same run wrote other rows.
+    if record.shard.is_some() && record.shard != shard {
+        return BTreeSet::new();
+    }
     let suts = record.suts.keys();
     let foreign: BTreeSet<&String> = suts.filter(|sut| is_foreign(&record, dir, sut)).collect();
     let elsewhere = !foreign.is_empty() && foreign.len() == record.suts.len();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use journal::{CallRole, JournalReader, KeptCalls, Line, PartialEvent, is_blank};
-use schema::{CostSum, EventBody, JudgeVerdict, Phase, PhaseCost, Spend, Verdict};
+use schema::{CostSum, EventBody, JudgeVerdict, Phase, PhaseCost, Shard, Spend, Verdict};
 use serde_json::{Value, json};
 
 use crate::rebuild::{Costs, is_last_word};
@@ -18,6 +18,8 @@ pub(super) struct JournalRecord {
     pub(super) items: HashMap<u64, Item>,
     pub(super) suts: BTreeMap<String, SutSums>,
     pub(super) costs: Costs,
+    /// The part that the run played, where it was split.
+    pub(super) shard: Option<Shard>,
     /// Whether the run included the phase that writes `results.json`.
     pub(super) summed_up: bool,
     /// Whether the journal has the event that ends the run. Everything that the run wrote is recorded
@@ -210,6 +212,7 @@ impl JournalRecord {
         if let EventBody::StartingRun(run) = body {
             let mut phases = run.phases.iter().flatten();
             self.summed_up = phases.any(|phase| phase == Phase::Aggregate.as_str());
+            self.shard = run.shard;
         }
         // Sums of a line that lacks a field would be wrong.
         if !event.is_whole() {

@@ -11,6 +11,20 @@ use super::{
 };
 use crate::BenchmarkDir;
 
+/// The rule for a tree that has other parts of a split run too.
+pub(super) fn of_part() -> (Row, Option<String>) {
+    let rule = rule_row();
+    let why = "the tree has other parts of the run besides the journal's";
+    (rule.not_applicable(why), None)
+}
+
+fn rule_row() -> Row {
+    Row::new(
+        "ResultsCountItems",
+        "the counts of results.json are those of the items that were measured",
+    )
+}
+
 /// Checks that `results.json` counts the measured items. Returns the rule's row. Also returns a note if the file is older than the
 /// scores of a run that did not summarise them, so that it cannot include them yet.
 pub(super) fn rule(
@@ -18,10 +32,7 @@ pub(super) fn rule(
     dir: &BenchmarkDir,
     excluded: &Exclusions,
 ) -> (Row, Option<String>) {
-    let mut rule = Row::new(
-        "ResultsCountItems",
-        "the counts of results.json are those of the items that were measured",
-    );
+    let mut rule = rule_row();
     let suts: Vec<(&String, &SutSums)> = record
         .suts
         .iter()

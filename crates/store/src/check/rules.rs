@@ -1,6 +1,6 @@
 //! The rules between a journal and the files of a tree.
 
-use std::ops::ControlFlow;
+use std::{collections::HashSet, ops::ControlFlow};
 
 use aggregator::{ConversationRow, Readable, read_score};
 use journal::check::{Failure, Outcome, Row};
@@ -12,8 +12,8 @@ use super::{
     results,
 };
 use crate::{
-    BenchmarkDir, TargetDir, cost::differing_costs, each_json_row, each_row, read_benchmark,
-    read_costs,
+    BenchmarkDir, TargetDir, cost::differing_costs, each_json_row, each_row, plays, read_benchmark,
+    read_costs, read_scenarios, read_shard,
 };
 
 /// The rules, over the record of a journal and the files of a benchmark.
@@ -22,6 +22,8 @@ pub(super) struct Rules<'d> {
     dir: &'d BenchmarkDir,
     /// The parts of the tree that are not compared.
     excluded: &'d Exclusions,
+    /// In a tree with other parts of a split run besides the journal's: the scenarios of its own.
+    own_scenarios: Option<HashSet<String>>,
 }
 
 /// The result of the rules.
@@ -48,7 +50,15 @@ impl<'d> Rules<'d> {
             record,
             dir,
             excluded,
+            own_scenarios: own_scenarios(record, dir),
         }
+    }
+
+    /// Whether a row of the scenario `id` is the journal's.
+    fn has_scenario(&self, id: &str) -> bool {
+        self.own_scenarios
+            .as_ref()
+            .is_none_or(|own| own.contains(id))
     }
 
     pub(super) fn check(&self) -> Compared {
@@ -85,7 +95,10 @@ impl<'d> Rules<'d> {
                 self.cost(&mut costs, Some(&id), "evaluate", &sum);
             }
         }
-        let (results, note) = results::rule(self.record, self.dir, self.excluded);
+        let (results, note) = match self.own_scenarios {
+            None => results::rule(self.record, self.dir, self.excluded),
+            Some(_) => results::of_part(),
+        };
         let mut rows = vec![conversations, scores, costs, results];
         if let Some(reason) = self.excluded.reason() {
             for row in &mut rows {
@@ -101,6 +114,9 @@ impl<'d> Rules<'d> {
     fn conversations(&self, sut: &str, recorded: u64, target: &TargetDir, rule: &mut Row) {
         let mut rows = 0;
         let read = each_row(&target.conversations(), |row: ConversationRow| {
+            if !self.has_scenario(&row.id) {
+                return Ok(ControlFlow::Continue(()));
+            }
             rows += 1;
             rule.looked_at(1);
             let prompt_id = Conversation::prompt_id(&row.id, row.sample());
@@ -148,9 +164,12 @@ impl<'d> Rules<'d> {
         let benchmark = read_benchmark(self.dir);
         let metrics = benchmark.map_or_else(|_| Vec::new(), |benchmark| benchmark.metrics);
         let read = each_json_row(&target.scores(), |row| {
+            let row = read_score(row, id, &metrics)?;
+            if !self.has_scenario(&row.id) {
+                return Ok(ControlFlow::Continue(()));
+            }
             rows += 1;
             rule.looked_at(1);
-            let row = read_score(row, id, &metrics)?;
             let prompt_id = Conversation::prompt_id(&row.id, row.sample);
             if let Err(what) = self.score(sut, &prompt_id, &row) {
                 rule.fail(failure(what, &row.metric_id, sut, prompt_id));
@@ -219,6 +238,10 @@ impl<'d> Rules<'d> {
 
     /// Checks one entry of a `cost.json` against the sum of the calls.
     fn cost(&self, rule: &mut Row, sut: Option<&ModelId>, phase: &str, sum: &PhaseCost) {
+        if self.own_scenarios.is_some() {
+            // The entry is the sum over all parts.
+            return;
+        }
         rule.looked_at(1);
         let what = match read_costs(self.dir, sut).get(phase) {
             Some(entry) if entry.cost.agrees_with(sum) => return,
@@ -234,6 +257,18 @@ impl<'d> Rules<'d> {
             None => failure,
         });
     }
+}
+
+/// The scenarios of the journal's part, if the tree has other parts too.
+fn own_scenarios(record: &JournalRecord, dir: &BenchmarkDir) -> Option<HashSet<String>> {
+    let shard = record.shard?;
+    let of_tree = read_shard(dir).ok()?.and_then(|file| file.shard());
+    if of_tree == Some(shard) {
+        return None;
+    }
+    let scenarios = read_scenarios(dir).ok()?;
+    let own = scenarios.iter().filter(|row| plays(Some(shard), row));
+    Some(own.map(|row| row.id.clone()).collect())
 }
 
 fn failure(what: String, test: &str, sut: &str, prompt_id: String) -> Failure {

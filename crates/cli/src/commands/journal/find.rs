@@ -133,8 +133,32 @@ fn newest_of(
     })
 }
 
-/// The journals in a run's folder, at least one, the newest last.
+/// The journals in a run's folder, at least one, the newest last. Those of a merge are the journals of the shards' runs that ended.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let merged = Manifest::read(folder).and_then(|manifest| manifest.merged);
+    let (Some(shards), Some(runs)) = (merged, folder.parent()) else {
+        return own_journals(folder);
+    };
+    let ids = shards.iter().flat_map(|shard| &shard.runs);
+    let is_name = |id: &&String| Path::new(id).components().count() == 1;
+    let has_ended =
+        |run: &PathBuf| Manifest::read(run).is_some_and(|manifest| manifest.end.is_some());
+    let mut found: Vec<PathBuf> = ids
+        .filter(is_name)
+        .map(|id| runs.join(id))
+        .filter(has_ended)
+        .filter_map(|run| own_journals(&run).ok())
+        .flatten()
+        .collect();
+    found.sort();
+    match found.is_empty() {
+        true => own_journals(folder),
+        false => Ok(found),
+    }
+}
+
+/// The journals in a folder, at least one, the newest last.
+fn own_journals(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut names = names(folder).map_err(|error| unreadable(folder, &error))?;
     names.retain(|name| {
         name.starts_with("journal-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
