@@ -41,8 +41,12 @@ pub fn create_unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     Ok(made)
 }
 
-/// Removes the unfinished files of killed programs in `folder`.
+/// Removes the unfinished files of killed programs in `folder`. Empty, as the parent of a mere name is, it is the current folder.
 pub fn remove_unfinished(folder: &Path) {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let file_name = entry.file_name();
         let name = file_name.to_string_lossy();

@@ -148,6 +148,12 @@ impl ReadError {
         self.fault.to_string()
     }
 
+    /// Whether the file is empty, as that of a run that was killed before it wrote a line.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self.fault, ReadFault::Empty)
+    }
+
     /// Whether the following lines can still be read.
     #[must_use]
     pub fn is_one_line(&self) -> bool {

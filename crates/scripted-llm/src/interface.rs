@@ -260,7 +260,8 @@ fn response_of(completion: &Value) -> Value {
         used["input_tokens_details"] = usage["prompt_tokens_details"].clone();
     }
     json!({
-        "id": completion["id"], "object": "response", "status": status, "error": null, "incomplete_details": why,
+        "id": completion["id"], "object": "response", "created_at": completion["created"], "status": status, "error": null,
+        "incomplete_details": why,
         "model": completion["model"], "output": output, "usage": used,
     })
 }

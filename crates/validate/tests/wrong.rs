@@ -423,7 +423,7 @@ fn journals_with_mistakes() {
     );
     assert_reported(
         &reported(Kind::Journal, "journal-x.jsonl", b""),
-        &["-:- : the file is empty"],
+        &["note -:- : the journal is empty"],
     );
 }
 

@@ -83,7 +83,8 @@ pub async fn cached_versions(
             continue;
         }
         let mut most = 0;
-        for versions in PromptVersions::RELEASED {
+        // The newest last: it wins a tie, and where another run fills the cache in the meantime, what comes counts for it.
+        for versions in PromptVersions::RELEASED.iter().rev() {
             let options = RunOptions {
                 phases: looked_up.iter().copied().collect(),
                 found_versions: [(name.clone(), *versions)].into(),
@@ -91,7 +92,7 @@ pub async fn cached_versions(
             };
             let rows = forecast(&context.layout, name, &phases, &options).await;
             let cached = rows.unwrap_or_default().iter().map(|row| row.cached).sum();
-            if cached > most {
+            if cached > 0 && cached >= most {
                 most = cached;
                 found.insert(name.clone(), *versions);
             }

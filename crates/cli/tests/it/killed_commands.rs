@@ -141,6 +141,7 @@ fn files_that_killed_commands_left_are_removed_by_the_next_one_there() {
         "benchmarks/b/runs/scripted-careful/.probity-k1ll3d.tmp",
         "benchmarks/b/.export-k1ll3d.part",
         "kept/.probity-k1ll3d.tmp",
+        ".probity-k1ll3d.tmp",
     ];
     let leave = || {
         for path in left {
@@ -151,6 +152,7 @@ fn files_that_killed_commands_left_are_removed_by_the_next_one_there() {
     let held = std::fs::File::open(project.path(left[0])).unwrap();
     held.lock().unwrap();
     project.succeeds(&["baseline", "b", "--out", "kept/baseline.json"]);
+    project.succeeds(&["baseline", "b", "--out", "here.json"]);
     project.succeeds(&["run", "b", "--scripted"]);
     let here = |path: &&str| project.path(path).exists();
     let still: Vec<_> = left.into_iter().filter(here).collect();

@@ -24,6 +24,12 @@ const LONGEST_MIB: u64 = 256;
 pub(super) fn journal(path: &Path, report: &mut FileReport) {
     let mut reader = match JournalReader::open(path) {
         Ok(reader) => reader,
+        Err(error) if error.is_empty() => {
+            let reason =
+                "the journal is empty: the run was killed before its first line, or has just begun";
+            report.push(Finding::note("", reason));
+            return;
+        }
         Err(error) => {
             report.push(read_error(&error));
             return;
