@@ -64,6 +64,31 @@ impl Project {
         }
     }
 
+    /// A copy with the same files, as old as they are.
+    pub fn copy(&self) -> Self {
+        let copy = Self {
+            folder: TempDir::new().unwrap(),
+            vars: self.vars.clone(),
+        };
+        for path in self.files() {
+            let to = copy.path(
+                path.strip_prefix(self.folder.path())
+                    .unwrap()
+                    .to_str()
+                    .unwrap(),
+            );
+            if path.is_dir() {
+                std::fs::create_dir_all(to).unwrap();
+                continue;
+            }
+            std::fs::copy(&path, &to).unwrap();
+            let modified = path.metadata().unwrap().modified().unwrap();
+            let file = std::fs::File::options().append(true).open(to).unwrap();
+            file.set_modified(modified).unwrap();
+        }
+        copy
+    }
+
     /// With this variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.vars.insert(name.to_owned(), value.to_owned());

@@ -3,6 +3,7 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -175,24 +176,32 @@ fn requests_that_are_none_or_never_end_do_not_keep_others_waiting() {
 #[test]
 fn clients_that_do_not_read_lose_their_places() {
     let (_project, viewer) = viewer();
+    // The page is the longest answer: the viewer makes few of them until nothing more is taken.
     let request = format!(
-        "GET {}index?v=1 HTTP/1.1\r\n{}\r\n\r\n",
+        "GET {} HTTP/1.1\r\n{}\r\n\r\n",
         viewer.path,
         viewer.host_header()
     );
-    let size = viewer.get("index?v=1").body.len().max(1);
+    let size = viewer.get("").body.len().max(1);
     let requests = request.repeat((16 << 20) / size);
-    let held: Vec<TcpStream> = (0..64)
-        .map(|_| {
-            let stream = TcpStream::connect(&viewer.host).unwrap();
-            stream
-                .set_write_timeout(Some(Duration::from_millis(200)))
-                .unwrap();
-            // The viewer stops reading requests when its answers wait.
-            let _ = (&stream).write_all(requests.as_bytes());
-            stream
-        })
-        .collect();
+    let hold = || {
+        let stream = TcpStream::connect(&viewer.host).unwrap();
+        stream
+            .set_write_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
+        // The viewer stops reading requests when its answers wait.
+        let _ = (&stream).write_all(requests.as_bytes());
+        stream
+    };
+    // Several at the same time: each waits until its write has timed out.
+    let held: Vec<TcpStream> = thread::scope(|scope| {
+        let eight = || (0..8).map(|_| hold()).collect::<Vec<_>>();
+        let clients: Vec<_> = (0..8).map(|_| scope.spawn(eight)).collect();
+        let held = clients
+            .into_iter()
+            .flat_map(|client| client.join().unwrap());
+        held.collect()
+    });
     let start = Instant::now();
     assert_eq!(viewer.get("").status, 200);
     assert!(start.elapsed() < Duration::from_secs(50));
