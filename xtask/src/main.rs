@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use probity_cli::Program;
 
 mod bench;
+mod chaos;
 mod schemas;
 
 fn main() -> ExitCode {
@@ -18,9 +19,13 @@ fn main() -> ExitCode {
     let bench = bench::BenchArgs::augment_args(clap::Command::new("bench"))
         .about("Measure whole pipelines against the scripted server, and compare with a minimal client")
         .after_help("Run `cargo run --release -p xtask -- bench` for figures to compare.");
+    let chaos = chaos::ChaosArgs::augment_args(clap::Command::new("chaos"))
+        .about("Try whether runs keep their promises under faults, kills and limits")
+        .after_help("Exit codes: 0 all promises held, 1 one was broken, 3 nothing could be tried.");
     let exit = Program::new("cargo xtask")
         .command(schemas, run_schemas)
         .command(bench, run_bench)
+        .command(chaos, run_chaos)
         .run();
     match measuring {
         Some(measuring) => measuring.end(exit),
@@ -54,6 +59,25 @@ fn run_bench(matches: &ArgMatches) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(3, format!("the benchmark failed: {error}")),
+    }
+}
+
+fn run_chaos(matches: &ArgMatches) -> ExitCode {
+    let args = match chaos::ChaosArgs::from_arg_matches(matches) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let broken = match runtime {
+        Ok(runtime) => runtime.block_on(chaos::run(args)),
+        Err(error) => return failed(3, format!("no threads can be started: {error}")),
+    };
+    match broken {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(broken) => failed(1, format!("{broken} promises were broken")),
+        Err(error) => failed(3, error),
     }
 }
 

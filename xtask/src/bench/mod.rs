@@ -20,8 +20,8 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::process::Command;
 
-pub(crate) use self::command::Measuring;
-use self::{process::Used, server::Server};
+use self::process::Used;
+pub(crate) use self::{command::Measuring, ours::prepare, server::Server};
 
 /// Flags of `cargo xtask bench`.
 #[derive(Clone, Debug, Args)]
@@ -256,7 +256,7 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
 
 async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    ours::prepare(folder.path(), in_flight)?;
+    prepare(folder.path(), in_flight)?;
     let number = in_flight.to_string();
     let server = Server::start(args.latency_ms).await?;
     command::configure(folder.path(), &server.base_url, in_flight, args.rounds)?;

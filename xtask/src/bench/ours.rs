@@ -27,7 +27,7 @@ use super::{Measure, process::Used};
 pub(super) const TURNS: u32 = 4;
 
 /// Writes a benchmark of `scenarios` scenarios of one metric into `folder`.
-pub(super) fn prepare(folder: &Path, scenarios: usize) -> Result<(), Box<dyn Error>> {
+pub(crate) fn prepare(folder: &Path, scenarios: usize) -> Result<(), Box<dyn Error>> {
     let dir = folder.join("benchmarks").join("bench");
     fs::create_dir_all(&dir)?;
     fs::write(

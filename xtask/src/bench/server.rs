@@ -9,13 +9,13 @@ use tokio::{
 };
 
 /// A running server process. Dropping this value ends it.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub(super) base_url: String,
+    pub(crate) base_url: String,
 }
 
 impl Server {
-    pub(super) async fn start(latency_ms: u64) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn start(latency_ms: u64) -> Result<Self, Box<dyn Error>> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["bench", "serve", &latency_ms.to_string()])
             .stdin(Stdio::piped())
@@ -33,13 +33,21 @@ impl Server {
 
     /// The number of accepted connections with a chat request.
     pub(super) async fn connections(&self) -> Result<u64, Box<dyn Error>> {
-        let root = self.base_url.trim_end_matches("/v1");
-        let stats = super::client()?.get(format!("{root}/stats")).send().await?;
-        let stats: scripted_llm::Stats = serde_json::from_slice(&stats.bytes().await?)?;
-        Ok(stats.chat_connections)
+        Ok(self.stats().await?.chat_connections)
     }
 
-    pub(super) async fn stop(mut self) {
+    /// The number of replies so far.
+    pub(crate) async fn answered(&self) -> Result<u64, Box<dyn Error>> {
+        Ok(self.stats().await?.answered)
+    }
+
+    async fn stats(&self) -> Result<scripted_llm::Stats, Box<dyn Error>> {
+        let root = self.base_url.trim_end_matches("/v1");
+        let stats = super::client()?.get(format!("{root}/stats")).send().await?;
+        Ok(serde_json::from_slice(&stats.bytes().await?)?)
+    }
+
+    pub(crate) async fn stop(mut self) {
         let _ = self.child.kill().await;
     }
 }
@@ -47,6 +55,7 @@ impl Server {
 /// Serves until standard input ends, which happens when the parent process ends.
 pub(super) async fn serve(latency_ms: u64) -> Result<(), Box<dyn Error>> {
     let server = ScriptedServer::builder()
+        .record_bodies(false)
         .latency(Duration::from_millis(latency_ms))
         .start()
         .await?;

@@ -1,0 +1,117 @@
+//! Two processes at once: on one tree, and on one cache.
+
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
+
+use scripted_llm::ScriptedServer;
+use tokio::time::sleep;
+
+use super::{
+    project::{Project, Size, difference, ended, files},
+    promises,
+    random::Random,
+    table::Table,
+};
+
+const SIZE: Size = Size {
+    scenarios: 6,
+    samples: 1,
+    turns: 2,
+    in_flight: 4,
+};
+const RUN: [&str; 3] = ["run", "bench", "--quiet"];
+/// The same benchmark under another name: other rows, the same cache.
+const OTHER: [&str; 3] = ["run", "other", "--quiet"];
+
+/// Runs cases until `time` is over. Returns the number of broken promises.
+pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn Error>> {
+    let columns = ["two processes", "exits", "calls", "again", "s"];
+    let mut table = Table::new("two processes", &columns);
+    let began = Instant::now();
+    let mut random = Random::new(seed);
+    let server = ScriptedServer::start().await?;
+    let alone = two_benchmarks(&server.base_url()).await?;
+    alone.succeeds(&RUN).await?;
+    alone.succeeds(&OTHER).await?;
+    let expected = files(&alone.benchmarks())?;
+    let answered = promises::answered(&server.stats());
+    for number in 0.. {
+        if began.elapsed() >= time {
+            break;
+        }
+        let began = Instant::now();
+        let mut broken = Vec::new();
+        let server = ScriptedServer::builder()
+            .latency(Duration::from_millis(6))
+            .start()
+            .await?;
+        let project = two_benchmarks(&server.base_url()).await?;
+        let (name, second) = match number % 2 {
+            0 => ("one tree", &RUN),
+            _ => ("one cache", &OTHER),
+        };
+        let later = Duration::from_millis(random.below(400) as u64);
+        let codes = both(&project, second, later, &mut broken).await?;
+        project.succeeds(&RUN).await?;
+        project.succeeds(&OTHER).await?;
+        broken.extend(difference(&files(&project.benchmarks())?, &expected));
+        promises::records(&project, &mut broken).await?;
+        let repeated = promises::repeated(&server.stats(), &answered);
+        // Two processes may need the same reply at the same moment.
+        if repeated > 0 && second == &RUN {
+            broken.push(format!("{repeated} calls were made twice"));
+        }
+        table.push(
+            vec![
+                format!("{name}, {} ms apart", later.as_millis()),
+                format!("{}, {}", codes.0, codes.1),
+                server.stats().requests.to_string(),
+                repeated.to_string(),
+                format!("{:.1}", began.elapsed().as_secs_f64()),
+            ],
+            broken,
+        );
+    }
+    Ok(table.print())
+}
+
+async fn two_benchmarks(base_url: &str) -> Result<Project, Box<dyn Error>> {
+    let project = Project::new(base_url, SIZE, "")?;
+    let status = tokio::process::Command::new("cp")
+        .args(["-a", "benchmarks/bench", "benchmarks/other"])
+        .current_dir(project.path())
+        .status()
+        .await?;
+    match status.success() {
+        true => Ok(project),
+        false => Err(format!("a benchmark cannot be copied: {status}").into()),
+    }
+}
+
+/// Starts both commands. Of two on one tree, the one that comes second says that the other one is at work, and ends with 3.
+async fn both(
+    project: &Project,
+    second: &[&str],
+    later: Duration,
+    broken: &mut Vec<String>,
+) -> Result<(i32, i32), Box<dyn Error>> {
+    let (first, other) = (project.command(&[], &RUN)?, project.command(&[], second)?);
+    let other = async {
+        sleep(later).await;
+        ended(other, second).await
+    };
+    let (first, other) = tokio::join!(ended(first, &RUN), other);
+    let (first, other) = (first?, other?);
+    for ran in [&first, &other] {
+        let refused = ran.code == 3 && second == RUN;
+        if ran.code != 0 && !refused {
+            broken.push(format!("ended with {}: {}", ran.code, ran.reason()));
+        }
+    }
+    if first.code != 0 && other.code != 0 {
+        broken.push("neither of the two did its work".to_owned());
+    }
+    Ok((first.code, other.code))
+}
