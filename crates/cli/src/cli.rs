@@ -113,6 +113,8 @@ pub enum Command {
     List(ListArgs),
     Show(ShowArgs),
     Status(StatusArgs),
+    #[cfg(feature = "cluster")]
+    Worker(crate::commands::WorkerArgs),
     Compare(CompareArgs),
     Baseline(BaselineArgs),
     Gate(GateArgs),

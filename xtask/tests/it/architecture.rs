@@ -124,6 +124,15 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "probity-cluster",
+        &[
+            "probity-schema",
+            "probity-files",
+            "probity-llm-client",
+            "probity-engine",
+        ],
+    ),
+    (
         "probity",
         &[
             "probity-schema",
@@ -162,6 +171,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("jsonschema", &["probity-tool-schema", "probity-validate"]),
     ("serde_json_path", &["probity-reply-check"]),
     // The scripted server is a program of its own too.
+    ("async-nats", &["probity-cluster"]),
     ("clap", &["probity-cli", "probity-scripted-llm", "xtask"]),
     ("config", &["probity-cli"]),
     ("dotenvy", &["probity-cli"]),
@@ -294,6 +304,7 @@ fn tests_of_a_crate_need_no_crate_above_it() {
     let above = [
         "probity",
         "probity-cli",
+        "probity-cluster",
         "probity-engine",
         "probity-validate",
         "xtask",

@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 mod demonstration;
 mod doctor;
+mod elsewhere;
 mod evaluate;
 mod export;
 mod findings;
@@ -68,6 +69,8 @@ mod unused_tools;
 mod validate;
 mod verdicts;
 mod view;
+#[cfg(feature = "cluster")]
+mod worker;
 mod workflow;
 
 pub use aggregate::AggregateArgs;
@@ -107,6 +110,8 @@ pub use status::StatusArgs;
 pub use until::STOPS;
 pub use validate::ValidateArgs;
 pub use view::ViewArgs;
+#[cfg(feature = "cluster")]
+pub use worker::WorkerArgs;
 
 use probity::{Layout, Models, PhaseSettings, Phases, standard_phases};
 use schema::ProgramName;
@@ -216,6 +221,8 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Cache(command) => cache::run(context, &command),
         Command::Runs(command) => runs::run(context, &command),
         Command::Validate(args) => validate::run(context, &args),
+        #[cfg(feature = "cluster")]
+        Command::Worker(args) => worker::run(context, &args),
         Command::Completions(args) => completions::run(context, &args),
         Command::Man(args) => man::run(context, line, &args),
         Command::Init(args) => init::run(context, &args),

@@ -14,7 +14,9 @@ use store::read_benchmark;
 use super::{
     Context,
     command_hints::CommandHints,
-    demonstration, force_rows, forecast, gate, git,
+    demonstration,
+    elsewhere::{ElsewhereArgs, RunElsewhere},
+    force_rows, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, missing_models, scripted_server},
     needs::Needs,
@@ -58,6 +60,8 @@ pub struct RunArgs {
     gate: Option<PathBuf>,
     #[command(flatten)]
     until: UntilArgs,
+    #[command(flatten)]
+    elsewhere: ElsewhereArgs,
 }
 
 /// What phases run on, and how. What a command has no flag for keeps its default.
@@ -77,6 +81,8 @@ pub struct PhaseArgs {
     pub until: UntilArgs,
     /// The part of the scenarios that is simulated.
     pub shard: ShardArgs,
+    /// Where the rows run.
+    pub elsewhere: ElsewhereArgs,
     /// Conversations for which the models are called again.
     pub force_rows: Vec<String>,
     /// Whether benchmarks move on to the newest prompts and rules.
@@ -92,6 +98,7 @@ impl From<RunArgs> for PhaseArgs {
             overrides: simulate.overrides.with(&args.keep_going).with(&args.batch),
             gate: args.gate,
             until: args.until,
+            elsewhere: args.elsewhere,
             ..simulate
         }
     }
@@ -201,6 +208,8 @@ struct Job<'a> {
     prompts: PromptChoice,
     /// When the run stops before its last scenario.
     stop: Option<StopWhenDecided>,
+    /// Where the rows run.
+    elsewhere: ElsewhereArgs,
     /// Versions that are known: see [`PhaseArgs::versions`].
     versions: BTreeMap<String, PromptVersions>,
     /// The journals of the run, for its report.
@@ -236,7 +245,7 @@ fn check<'a>(
     let keys = |parts: &ModelRoles<'_>| -> Result<(), ConfigError> {
         let nowhere = Some(plan::NOWHERE.to_owned());
         let endpoints = config.endpoints(nowhere)?;
-        endpoints.resolve_all(parts.called()).map(|_| ())
+        args.elsewhere.resolve(&endpoints, parts).map(|_| ())
     };
     let keys = parts.as_ref().map_or(Ok(()), keys);
     problems.take(keys);
@@ -272,6 +281,7 @@ fn check<'a>(
             refreshed,
             prompts: args.prompts,
             stop,
+            elsewhere: args.elsewhere.clone(),
             versions: args.versions.clone(),
             journals: Journals::default(),
         }),
@@ -324,14 +334,20 @@ impl Job<'_> {
         let endpoints = config
             .endpoints(server.as_ref().map(|server| server.base_url()))?
             .with_records(context.layout.state());
-        let resolved = endpoints.resolve_all(self.parts.called())?;
+        let resolved = self.elsewhere.resolve(&endpoints, &self.parts)?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {
             context.report_configured(config, &self.chosen.names);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
-        let (session, watch) =
+        let (opened, watch) =
             session::open(context, config, &resolved, &self.refreshed, &self.journals)?;
+        let run = RunElsewhere {
+            config,
+            parts: &self.parts,
+            names: &self.chosen.names,
+        };
+        let (session, elsewhere) = self.elsewhere.begin(context, run, opened).await?;
         let targets = resolved.iter().filter(|(entry, _)| {
             self.parts
                 .targets
@@ -366,6 +382,8 @@ impl Job<'_> {
         let watching = tokio::spawn(session::stop_when_nothing_can_be_kept(Arc::clone(&session)));
         let report = pipeline.run(&self.chosen.names).await;
         watching.abort();
+        let is_complete = report.is_ok() && !session.stop().is_stopped();
+        elsewhere.close(is_complete).await;
         watch.end();
         session::close(context, &session);
         let broken = session.trouble().is_some();

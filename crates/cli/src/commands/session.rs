@@ -30,7 +30,7 @@ pub fn open(
     resolved: &[(&ModelEntry, ModelSettings)],
     refreshed: &[CachedRow],
     read: &Journals,
-) -> Result<(Arc<Session>, Arc<ProgressObserver>), Failure> {
+) -> Result<(Session, Arc<ProgressObserver>), Failure> {
     let run_id = RunId::now();
     let folder = context.layout.run(run_id.as_str());
     fs::create_dir_all(&folder).map_err(|error| {
@@ -61,7 +61,7 @@ pub fn open(
         .with_journals(Arc::clone(&journals))
         .with_journal(Arc::new(Traced(journals)))
         .with_observer(Arc::clone(&watch) as _);
-    Ok((Arc::new(session), watch))
+    Ok((session, watch))
 }
 
 /// Stops the run gracefully when replies or events can no longer be written, for example because the disk is full: later replies would

@@ -6,7 +6,11 @@ use report::status_text;
 use schema::{RunState, RunStatus, nearest};
 use store::run_status::{RunWatch, latest_run, run_ids};
 
-use super::{Context, output::CommandOutput};
+use super::{
+    Context,
+    elsewhere::{self, NatsArgs},
+    output::CommandOutput,
+};
 use crate::{
     benchmarks::name_of,
     completion,
@@ -32,6 +36,8 @@ pub struct StatusArgs {
     /// The state as JSON on standard output
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    nats: NatsArgs,
 }
 
 impl CommandOutput for RunStatus {
@@ -43,6 +49,9 @@ impl CommandOutput for RunStatus {
 /// # Errors
 /// When there is no such run, or its journal cannot be read.
 pub fn run(context: &Context, args: &StatusArgs) -> Result<Exit, Failure> {
+    if let Some(exit) = elsewhere::show_server(context, &args.nats, args.json)? {
+        return Ok(exit);
+    }
     let id = find(context, args)?;
     let mut status = RunWatch::new(&context.layout, &id).status(Timestamp::now())?;
     status.help = status.help.map(|help| help.named(&context.program));

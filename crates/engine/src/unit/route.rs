@@ -141,8 +141,9 @@ impl CallRoute for UnitRoute {
             if *sent >= MOST_SENT {
                 return Err(other_calls());
             }
-            *sent += 1;
-            self.send(&state, &call).await?;
+            let is_stopped = self.send(&state, &call).await?;
+            // One that was stopped, there and not here, has not had its turn.
+            *sent += u32::from(!is_stopped);
         }
     }
 
@@ -152,7 +153,8 @@ impl CallRoute for UnitRoute {
 }
 
 impl UnitRoute {
-    async fn send(&self, state: &UnitState, call: &RoutedCall<'_>) -> Result<(), ModelError> {
+    /// Sends the unit, and takes what comes back. Returns whether it was stopped before its end.
+    async fn send(&self, state: &UnitState, call: &RoutedCall<'_>) -> Result<bool, ModelError> {
         let reserved = match &self.budget {
             Some(budget) => {
                 let expected = self.costs().expected(call.estimate());
@@ -176,8 +178,9 @@ impl UnitRoute {
             costs.sum.dollars += spent.dollars;
             costs.sum.tokens = costs.sum.tokens.saturating_add(spent.tokens);
         }
+        let is_stopped = end.is_stopped;
         state.add(end, call.item());
-        Ok(())
+        Ok(is_stopped)
     }
 
     /// The replies that the run has for the unit.

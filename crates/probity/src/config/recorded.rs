@@ -48,6 +48,38 @@ impl Config {
         read(&Path::new(file).with_file_name("config.yaml"), keys, vars)
     }
 
+    /// The configuration that `record` has, for a process elsewhere that plays rows of its run: with the limits of endpoints, of which each of
+    /// `sharing` processes has its part. Paths begin in `folder`; `prompts` are the files that replace shipped prompts. `vars` are the
+    /// variables there, keys among them.
+    ///
+    /// # Errors
+    /// See [`of_record`](Self::of_record).
+    pub fn of_run_elsewhere(
+        record: &SettingsRecord,
+        folder: &Path,
+        prompts: Vec<(String, PathBuf)>,
+        sharing: u32,
+        vars: Vars,
+    ) -> Result<Self, ConfigError> {
+        let mut record = record.clone();
+        record.file = Some(folder.join("config.yaml").display().to_string());
+        let prompts = prompts.into_iter();
+        let prompts: Map<String, Value> = prompts
+            .map(|(name, path)| (name, json!(path.display().to_string())))
+            .collect();
+        if !prompts.is_empty() {
+            record.other.insert("prompts".to_owned(), prompts.into());
+        }
+        let limits = record.other.get("limits").cloned();
+        let mut config = Self::of_record(&record, vars)?;
+        if let Some(limits) = limits.filter(Value::is_object) {
+            let read = serde_json::from_value(limits);
+            config.settings.limits = read.map_err(|error| ConfigError::new(error.to_string()))?;
+        }
+        config.settings.divided_by = sharing.max(1);
+        Ok(config)
+    }
+
     /// The configuration in the settings of a cassette at `path`: phases as they were, and models that only have names.
     ///
     /// # Errors

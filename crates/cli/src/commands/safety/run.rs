@@ -252,7 +252,8 @@ impl Job<'_> {
             .endpoints(url)?
             .with_records(context.layout.state());
         let resolved = endpoints.resolve_all(self.cast.called())?;
-        let (session, watch) = session::open(context, self.config, &resolved, &[], journals)?;
+        let (opened, watch) = session::open(context, self.config, &resolved, &[], journals)?;
+        let session = Arc::new(opened);
         let folder = context.layout.run(session.run_id().as_str());
         let offered = endpoints.offered(&settings.models, &self.cast.called());
         let made = BuiltModels::new(resolved, offered, &session)?;

@@ -1,0 +1,172 @@
+//! Runs whose processes die.
+
+use std::time::{Duration, Instant};
+
+use scripted_llm::ScriptedServer;
+
+use crate::{
+    nats::Nats,
+    project::{Project, answered, same_tree, worker},
+};
+
+const LONG: Duration = Duration::from_secs(180);
+
+/// A server whose calls take a moment, the tree of an undisturbed run on it, and a second project with the same scenarios.
+struct Stage {
+    nats: Nats,
+    server: ScriptedServer,
+    here: Project,
+    there: Project,
+    /// The calls of the undisturbed run, without those that generate.
+    expected: std::collections::BTreeMap<String, u64>,
+    before: std::collections::BTreeMap<String, u64>,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let server = ScriptedServer::builder().record_bodies(true);
+        let server = server.start().await.unwrap();
+        let here = Project::new(&server);
+        assert!(here.run_here().status.success());
+        let there = Project::like(&server, &here);
+        let before = answered(&server);
+        server.set_latency(Duration::from_millis(150));
+        Self {
+            nats: Nats::start(),
+            server,
+            here,
+            there,
+            expected: before.clone(),
+            before,
+        }
+    }
+
+    /// The calls that were answered since the undisturbed run.
+    fn answered(&self) -> u64 {
+        answered(&self.server).values().sum::<u64>() - self.before.values().sum::<u64>()
+    }
+
+    async fn wait_answered(&self, calls: u64) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.answered() < calls {
+            assert!(Instant::now() < deadline, "{}", self.there.said());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Asserts that the tree is that of the undisturbed run, and that at most `lost` calls were made twice: those whose replies were under way
+    /// to a process that died.
+    fn assert_whole(&self, lost: u64) {
+        same_tree(&self.there, &self.here);
+        let after = answered(&self.server);
+        let mut twice = 0;
+        for (body, count) in &after {
+            let calls = count - self.before.get(body).unwrap_or(&0);
+            let expected = self.expected.get(body).copied().unwrap_or(0);
+            twice += calls.saturating_sub(expected);
+        }
+        assert!(
+            twice <= lost,
+            "{twice} calls were made twice, and {lost} may be"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_of_a_worker_that_is_killed_goes_on_elsewhere() {
+    let stage = Stage::new().await;
+    let (first, _folder) = worker(&stage.nats, &[]);
+    let mut run = stage.there.start(&stage.nats, "4");
+    stage.wait_answered(20).await;
+    // Its three rows are in the middle of their conversations. Calls that it has sent are no finished ones.
+    let in_flight = 3;
+    drop(first);
+    let (_second, _folder) = worker(&stage.nats, &[]);
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    stage.assert_whole(in_flight);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_that_is_killed_is_run_again() {
+    let stage = Stage::new().await;
+    let _workers: Vec<_> = (0..2).map(|_| worker(&stage.nats, &[])).collect();
+    let run = stage.there.start(&stage.nats, "10");
+    stage.wait_answered(40).await;
+    drop(run);
+    let mut again = stage.there.start(&stage.nats, "10");
+    assert_eq!(
+        stage.there.wait(&mut again, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    // No worker died, so no reply was lost.
+    stage.assert_whole(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nats_server_that_is_killed_goes_on_with_its_files() {
+    let mut stage = Stage::new().await;
+    let _workers: Vec<_> = (0..2).map(|_| worker(&stage.nats, &[])).collect();
+    let mut run = stage.there.start(&stage.nats, "20");
+    stage.wait_answered(40).await;
+    stage.nats.restart(Duration::from_secs(2), true);
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    stage.assert_whole(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nats_server_that_loses_its_files_loses_no_row() {
+    let mut stage = Stage::new().await;
+    let _workers: Vec<_> = (0..2).map(|_| worker(&stage.nats, &[])).collect();
+    let mut run = stage.there.start(&stage.nats, "20");
+    stage.wait_answered(40).await;
+    stage.nats.restart(Duration::from_secs(1), false);
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    // The workers that have the rows are alive.
+    stage.assert_whole(0);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_interrupted_ends_in_order_and_goes_on() {
+    let stage = Stage::new().await;
+    let _workers: Vec<_> = (0..2).map(|_| worker(&stage.nats, &[])).collect();
+    let mut run = stage.there.start(&stage.nats, "20");
+    stage.wait_answered(40).await;
+    let interrupted = std::process::Command::new("kill")
+        .args(["-INT", &run.0.id().to_string()])
+        .status();
+    assert!(interrupted.unwrap().success());
+    let began = Instant::now();
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
+        Some(130),
+        "{}",
+        stage.there.said()
+    );
+    assert!(began.elapsed() < Duration::from_secs(20), "it ended late");
+    let mut again = stage.there.start(&stage.nats, "20");
+    assert_eq!(
+        stage.there.wait(&mut again, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    stage.assert_whole(0);
+}
