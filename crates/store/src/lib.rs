@@ -133,8 +133,8 @@ pub use sequence::{
     read_sequence, scenario_sequence, write_sequence,
 };
 pub use shard::{
-    ShardScope, copy_own_files, finish_merged, own_files, plays, read_shard, shard_of, write_shard,
-    write_shard_tree,
+    ShardScope, copy_own_files, finish_merged, own_files, plays, read_shard, runs_case, shard_of,
+    write_shard, write_shard_tree,
 };
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};

@@ -40,6 +40,12 @@ pub fn plays(shard: Option<Shard>, scenario: &Scenario) -> bool {
     shard.is_none_or(|shard| shard_of(base_of(scenario), shard.of) == shard.part)
 }
 
+/// Whether the test case `id` of a safety evaluation is run: it belongs to the part, or there are no parts.
+#[must_use]
+pub fn runs_case(shard: Option<Shard>, id: &str) -> bool {
+    shard.is_none_or(|shard| shard_of(id, shard.of) == shard.part)
+}
+
 /// Reads the `shard.json` of a benchmark; `None` where the tree is whole.
 ///
 /// # Errors

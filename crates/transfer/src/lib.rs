@@ -56,4 +56,4 @@ pub use import::{
     read_metrics,
 };
 pub use import_data::{DataOptions, DataReport, READER_THREAD, import_data};
-pub use merge::{MergeOptions, MergeReport, MergedBenchmark, MergedTarget, merge};
+pub use merge::{MergeOptions, MergeReport, MergedBenchmark, MergedSafety, MergedTarget, merge};

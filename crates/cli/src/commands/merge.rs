@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use probity::{MergeOptions, MergeReport, MergedBenchmark, MergedTarget, merge};
+use probity::{MergeOptions, MergeReport, MergedBenchmark, MergedSafety, MergedTarget, merge};
 use report::{Column, Sheet, sheets_text};
 use schema::{ModelId, numbers::grouped, text::counted};
 use schemars::JsonSchema;
@@ -51,6 +51,8 @@ pub struct MergeOutput<'a> {
     is_whole: bool,
     /// The benchmarks.
     benchmarks: Vec<MergedOutput<'a>>,
+    /// The parts of safety evaluations.
+    safety: Vec<MergedSafetyOutput<'a>>,
     /// The shards.
     shards: &'a [MergedShard],
     /// Replies in the merged cache.
@@ -59,6 +61,17 @@ pub struct MergeOutput<'a> {
 
 impl CommandOutput for MergeOutput<'_> {
     const COMMANDS: &'static [&'static str] = &["merge"];
+}
+
+/// Parts of a safety evaluation whose replies and journals are joined.
+#[derive(Serialize, JsonSchema)]
+struct MergedSafetyOutput<'a> {
+    /// `safety_single_turn` or `safety_multi_turn`.
+    kind: &'a str,
+    /// How many parts there are.
+    of: u32,
+    /// The parts that were not run, or not to their end.
+    lacking: Vec<u32>,
 }
 
 /// A merged benchmark.
@@ -118,7 +131,32 @@ pub fn run(context: &Context, args: &MergeArgs) -> Result<Exit, Failure> {
             ));
         }
     }
+    for parts in &report.safety {
+        report_safety(context, &report, parts);
+    }
     Ok(exit)
+}
+
+/// Says how the result files of a safety evaluation are made of its parts, and which of them are missing.
+fn report_safety(context: &Context, report: &MergeReport, parts: &MergedSafety) {
+    let folder = report.benchmarks_folder.display();
+    let mode = parts.kind.trim_start_matches("safety_").replace('_', "-");
+    let program = context.program.name();
+    let makes = format!(
+        "`{program} --benchmarks {folder} safety {mode}` with the cases and the configuration of the parts"
+    );
+    let lacking: Vec<String> = parts.lacking().map(|part| part.to_string()).collect();
+    match lacking.is_empty() {
+        true => context.terminal.note(&format!(
+            "safety {mode}: the replies of all {} parts are joined; {makes} writes the results and calls nobody",
+            parts.of
+        )),
+        false => context.terminal.warning(&format!(
+            "safety {mode}: of {} parts these were not run to their end: {}\nhelp: merge again with them, or {makes} runs what is missing",
+            parts.of,
+            lacking.join(", ")
+        )),
+    }
 }
 
 /// What grades compare with, by the configuration. Without one that can be read, it is the benchmark's own.
@@ -147,6 +185,15 @@ impl<'a> MergeOutput<'a> {
             folder: folder(&report.benchmarks_folder),
             is_whole: report.is_whole(),
             benchmarks: benchmarks.collect(),
+            safety: report
+                .safety
+                .iter()
+                .map(|parts| MergedSafetyOutput {
+                    kind: &parts.kind,
+                    of: parts.of,
+                    lacking: parts.lacking().collect(),
+                })
+                .collect(),
             shards: &report.shards,
             replies: report.replies,
         }

@@ -103,6 +103,7 @@ pub use runs::RunsCommand;
 #[cfg(test)]
 pub use safety::SafetyArgs;
 pub use safety::SafetyCommand;
+pub use shard::ShardArgs;
 pub use show::ShowArgs;
 pub use simulate::SimulateArgs;
 pub use status::StatusArgs;

@@ -1,5 +1,7 @@
 //! Flags of runs and of single phases on one part of the scenarios, for machines that share a run.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use probity::{Layout, needed_scenarios};
 use schema::{
@@ -16,8 +18,8 @@ use crate::{benchmarks::choose, config::Config, exit::Failure};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A part of a run, on one of several machines")]
 pub struct ShardArgs {
-    /// Only one part of the scenarios, such as 3/16, in a folder of its own: shards/3-of-16. `merge` joins the parts. A base scenario stays in its
-    /// part whatever is added; variants and samples stay with it
+    /// Only one part of the scenarios or cases, such as 3/16, in a folder of its own: shards/3-of-16. `merge` joins the parts. A base scenario stays
+    /// in its part whatever is added; variants and samples stay with it
     #[arg(long, value_name = "PART/OF")]
     shard: Option<Shard>,
     /// Take the limits and the budget of the configuration as the part's own; without it, the parts divide them
@@ -26,6 +28,11 @@ pub struct ShardArgs {
 }
 
 impl ShardArgs {
+    /// The part.
+    pub fn shard(&self) -> Option<Shard> {
+        self.shard
+    }
+
     /// Whether one part is simulated.
     pub fn is_part(&self) -> bool {
         self.shard.is_some()
@@ -162,8 +169,14 @@ pub fn configure(
         let dir = context.layout.benchmark(name).ok()?;
         read_shard(&dir).ok()??.shard()
     });
+    divide(context, &mut config, part);
+    Ok(config)
+}
+
+/// Divides the limits and the budget of a configuration that has any, and says so.
+fn divide(context: &Context, config: &mut Config, part: Option<Shard>) {
     let Some(part) = part.filter(|part| part.of > 1) else {
-        return Ok(config);
+        return;
     };
     config.settings.divided_by = part.of;
     let budget = config.settings.budget_limits();
@@ -184,5 +197,38 @@ pub fn configure(
         "{part}: the limits and the budget of the configuration are divided by {}{own}; --own-limits takes them as they are",
         part.of
     ));
-    Ok(config)
+}
+
+/// What a part of a safety evaluation runs in: its folder, whose cache and records are its own. Without the flags, the project's.
+///
+/// # Errors
+/// When the folder cannot be created.
+pub fn of_safety(
+    context: &Context,
+    config: &mut Config,
+    args: &ShardArgs,
+) -> Result<(Context, Option<PathBuf>), Failure> {
+    let Some(shard) = args.shard else {
+        return Ok((context.clone(), None));
+    };
+    if !args.own_limits && config.settings.has_limits() {
+        divide(context, config, Some(shard));
+    }
+    let place = context.layout.shard_folder(shard);
+    if !config.settings.run.dry_run {
+        std::fs::create_dir_all(&place)
+            .map_err(|error| Failure::nothing_ran(format!("{}: {error}", place.display())))?;
+        context.terminal.note(&format!(
+            "{shard} of the test cases, in {}",
+            place.display()
+        ));
+    }
+    let layout = Layout::new(place.join("benchmarks"));
+    let program = context.program.clone();
+    let own = Context {
+        program: program.for_benchmarks(layout.benchmarks()),
+        layout,
+        ..context.clone()
+    };
+    Ok((own, Some(place)))
 }

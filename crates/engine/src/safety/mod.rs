@@ -36,7 +36,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use schema::{
-    Journal, ModelId, SettingsRecord, TargetRef,
+    Journal, ModelId, SettingsRecord, Shard, TargetRef,
     safety::{Gate, SafetyScorer, TestCaseGroup},
     text::is_blank,
 };
@@ -68,6 +68,8 @@ pub struct SafetyRun {
     roles: ModelRoles,
     gate: Gate,
     concurrency: Concurrency,
+    shard: Option<Shard>,
+    divided_by: u32,
     keep_going: bool,
     stop: Option<SafetyStop>,
     judge_prompts: Option<u32>,
@@ -97,6 +99,8 @@ impl SafetyRun {
             roles: ModelRoles::default(),
             gate: Gate::default(),
             concurrency: Concurrency::default(),
+            shard: None,
+            divided_by: 1,
             keep_going: false,
             stop: None,
             judge_prompts: None,
@@ -133,6 +137,14 @@ impl SafetyRun {
     #[must_use]
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.concurrency = concurrency;
+        self
+    }
+
+    /// Sets the part of the cases that is run, and among how many parts the limits and the budget of the configuration were divided. Without it,
+    /// all cases are run.
+    #[must_use]
+    pub fn shard(mut self, shard: Option<Shard>, divided_by: u32) -> Self {
+        (self.shard, self.divided_by) = (shard, divided_by);
         self
     }
 
@@ -280,6 +292,8 @@ impl SafetyRun {
             git: self.git.clone(),
             phases: vec![self.mode.phase()],
             targets: self.targets.iter().map(|one| one.target.clone()).collect(),
+            shard: self.shard,
+            divided_by: Some(self.divided_by).filter(|parts| *parts > 1),
             config: self.config.clone(),
             safety: Some(SafetySetup {
                 groups: groups
@@ -321,6 +335,17 @@ impl SafetyRun {
     fn check(&self) -> Result<(), RunError> {
         self.mode.check()?;
         self.concurrency.check()?;
+        if self.shard.is_some() && self.stop.is_some() {
+            return Err(RunError::input(
+                "an evaluation that stops when it is decided looks at the first cases of one order, and a part has others. Do not stop it, or leave \
+                 out the part",
+            ));
+        }
+        if self.shard.is_some() && self.mode.max_cases().is_some() {
+            return Err(RunError::input(
+                "the most cases that are run count from the first one on, and a part has others. Leave out the limit, or the part",
+            ));
+        }
         if self.targets.is_empty() {
             return Err(RunError::input(
                 "no target. Name at least one system under test",

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use journal::RunId;
 use schema::{EventBody, Journal, event::StartingRun, safety::TestCaseGroup};
 use serde_json::{Value, json};
-use store::Manifest;
+use store::{Manifest, runs_case};
 
 use super::{SafetyMode, SafetyRun, SafetyTarget};
 use crate::{
@@ -52,11 +52,12 @@ impl<'a> SafetyLog<'a> {
     /// The groups whose cases run, with the number of items that run and that exist. Items derived from other items are not
     /// counted: variations, and strategies that replace one that declined.
     fn items_of_groups(&self) -> impl Iterator<Item = (&TestCaseGroup, u64, u64)> {
-        let mode = &self.run.mode;
+        let (mode, shard) = (&self.run.mode, self.run.shard);
         let mut room = mode.max_cases().unwrap_or(u64::MAX);
         let counted = self.run.groups.iter().map(move |group| {
-            let total = group.cases.len() as u64 * mode.items_of_a_case();
-            let using = total.min(room);
+            let items = |cases: usize| cases as u64 * mode.items_of_a_case();
+            let own = group.cases.iter().filter(|case| runs_case(shard, &case.id));
+            let (total, using) = (items(group.cases.len()), items(own.count()).min(room));
             room -= using;
             (group, using, total)
         });
@@ -83,6 +84,7 @@ impl<'a> SafetyLog<'a> {
             targets: Some(vec![target.clone()]),
             system_prompt: Some(json!(self.target.system_prompt)),
             settings: Some(settings),
+            shard: self.run.shard,
             ..StartingRun::default()
         };
         self.log
@@ -125,6 +127,7 @@ impl<'a> SafetyLog<'a> {
         let parts = |manifest: &Manifest| manifest.safety.as_ref().map(|setup| json!(setup));
         earlier.phases == own.phases
             && parts(earlier) == parts(&own)
+            && earlier.shard == own.shard
             && earlier.targets.contains(&self.target.target)
     }
 

@@ -18,7 +18,7 @@ use schema::{
 use serde_json::{Value, json};
 use store::{
     findings::{SafetyMeasurement, safety_findings},
-    safety_uid,
+    runs_case, safety_uid,
 };
 use tokio::sync::Semaphore;
 
@@ -190,7 +190,10 @@ impl SafetyRun {
     /// All cases.
     pub(super) fn cases(&self) -> Vec<Arc<TestCase>> {
         let cases = self.groups.iter().flat_map(|group| &group.cases);
-        cases.map(|case| Arc::new(case.clone())).collect()
+        cases
+            .filter(|case| runs_case(self.shard, &case.id))
+            .map(|case| Arc::new(case.clone()))
+            .collect()
     }
 
     /// What the results of the target rest on, if anything is known.
@@ -257,6 +260,7 @@ impl SafetyRun {
             started: started.map(|started| started.to_string()),
             target: target.target.clone(),
             system_prompt: target.system_prompt.as_ref().map(ToString::to_string),
+            shard: self.shard,
             groups: self.groups.iter().map(|group| group.name.clone()).collect(),
             single_turn,
             multi_turn,

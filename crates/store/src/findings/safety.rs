@@ -8,7 +8,7 @@ use schema::{
 use super::{
     Findings, MeasuredSide, RoleModels, basis, measured, roles,
     rows::{self, Unsaid},
-    sequence, unusable,
+    sequence, shard, unusable,
 };
 use crate::provenance::configured_models;
 
@@ -47,6 +47,9 @@ pub fn safety_findings(uid: &str, files: &[SafetyMeasurement<'_>]) -> Vec<Findin
         }),
     );
     for file in files {
+        if let Some(part) = file.run.shard {
+            shard::add_part(&mut found, &file.run.target.id, part);
+        }
         let replies = replies(file.details, file.run);
         rows::incomplete(&mut found, &replies, Unsaid::CannotBeUnsafe);
         unusable::add_safety(&mut found, &file.run.target.id, file.details);

@@ -12,6 +12,7 @@ mod provenance;
 mod records;
 mod results;
 mod rows;
+mod safety;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use schema::ModelId;
 use serde_json::Value;
 use store::{Layout, MergedShard, RunError, ShardScope};
 
+pub use self::safety::MergedSafety;
 use self::{benchmark::merge_benchmark, input::Inputs, out_folder::OutFolder, records::Records};
 
 /// What is merged, and where to.
@@ -47,6 +49,9 @@ pub struct MergeReport {
     pub benchmarks: Vec<MergedBenchmark>,
     /// The shards.
     pub shards: Vec<MergedShard>,
+    /// The parts of safety evaluations, whose replies and journals are joined: an evaluation of all cases in the merged folder makes the result
+    /// files of them.
+    pub safety: Vec<MergedSafety>,
     /// Replies in the merged cache.
     pub replies: u64,
     /// Notes for people.
@@ -58,6 +63,7 @@ impl MergeReport {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.benchmarks.iter().all(|one| one.lacks.is_none())
+            && self.safety.iter().all(MergedSafety::is_whole)
     }
 }
 
@@ -93,6 +99,7 @@ pub fn merge(options: &MergeOptions) -> Result<MergeReport, RunError> {
     for name in inputs.names() {
         alike::check(name, &inputs.parts(name)?)?;
     }
+    let safety = safety::find(&inputs)?;
     let out = OutFolder::begin(&options.out, options.force)?;
     let layout = Layout::of_project(out.root());
     let mut records = Records::new(&inputs, &layout, &options.git);
@@ -123,12 +130,15 @@ pub fn merge(options: &MergeOptions) -> Result<MergeReport, RunError> {
             lacks: scope.map(|scope| scope.to_string()),
         });
     }
-    let replies = records.write(benchmarks.iter().all(|one| one.lacks.is_none()))?;
+    let is_whole = benchmarks.iter().all(|one| one.lacks.is_none())
+        && safety.iter().all(MergedSafety::is_whole);
+    let replies = records.write(is_whole)?;
     let report = MergeReport {
         run_id: records.run_id().to_owned(),
         benchmarks_folder: folder_of_benchmarks(&options.out),
         benchmarks,
         shards: records.shards,
+        safety,
         replies,
         notes: records.notes,
     };

@@ -79,6 +79,10 @@ impl<'i> Records<'i> {
                     self.targets.push(target.clone());
                 }
             }
+            if let Some(of_run) = manifest.shard {
+                shard.of = of_run.of;
+                shard.parts = vec![of_run.part];
+            }
             shard.runs.push(manifest.run_id.clone());
             shard.journals.extend(journals(&folder));
             self.manifests.push(manifest);
@@ -188,7 +192,7 @@ impl<'i> Records<'i> {
 }
 
 /// The folders of the runs, oldest first.
-fn run_folders(layout: &Layout) -> Vec<PathBuf> {
+pub(super) fn run_folders(layout: &Layout) -> Vec<PathBuf> {
     let entries = fs::read_dir(layout.run("")).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     let mut folders: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::until::SafetyUntilArgs;
 use crate::{
+    commands::ShardArgs,
     completion,
     flags::{BatchCalls, OVER, OverrideGroup, Overrides, at_least_one, dollars},
 };
@@ -73,6 +74,8 @@ pub struct CommonArgs {
     pub test_cases: Vec<PathBuf>,
     #[command(flatten)]
     pub columns: Columns,
+    #[command(flatten)]
+    pub shard: ShardArgs,
     /// The most prompts or conversations, over all layers
     #[arg(long, value_name = "N", value_parser = setting::<Whole<u64, 1>>, help_heading = CASES, allow_negative_numbers = true)]
     max_cases: Option<Whole<u64, 1>>,

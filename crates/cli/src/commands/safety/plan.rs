@@ -8,6 +8,7 @@ use probity::{
 };
 use report::plan_table;
 use schema::Extra;
+use store::runs_case;
 
 use super::{
     super::{
@@ -115,10 +116,13 @@ fn rows(context: &Context, job: &Job<'_>) -> Result<Vec<PlanRow>, Failure> {
         system_prompt: job.system_prompt.as_ref().map(ToString::to_string),
     };
     let safety = &settings.safety;
+    let shard = job.args.common.shard.shard();
+    let mut groups = job.groups.clone();
+    for group in &mut groups {
+        group.cases.retain(|case| runs_case(shard, &case.id));
+    }
     Ok(match job.args.mode {
-        Mode::SingleTurn => plan_single_turn(&job.groups, &safety.single_turn(), &models),
-        Mode::MultiTurn => {
-            plan_multi_turn(&job.groups, &safety.multi_turn(), &models, attacker_calls)
-        }
+        Mode::SingleTurn => plan_single_turn(&groups, &safety.single_turn(), &models),
+        Mode::MultiTurn => plan_multi_turn(&groups, &safety.multi_turn(), &models, attacker_calls),
     })
 }

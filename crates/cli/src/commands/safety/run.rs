@@ -22,7 +22,7 @@ use store::{Manifest, safety_results::run_records};
 use super::{
     super::{
         Context, findings, forecast, git, models::scripted_server, report_file, run_report,
-        session, signals,
+        session, shard, signals,
     },
     annotations,
     args::{Mode, SafetyArgs},
@@ -48,6 +48,8 @@ pub struct Job<'a> {
     pub cast: SafetyRoles,
     /// The targets' system prompt.
     pub system_prompt: Option<Arc<str>>,
+    /// The folder of the part that is run, where the evaluation is split: its result files are there.
+    pub folder: Option<PathBuf>,
 }
 
 /// A model, and what its requests contain besides their messages.
@@ -70,8 +72,11 @@ pub struct Done {
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
-    let config = context.configure(&args.overrides)?;
-    let job = check(&config, args)?;
+    let mut config = context.configure(&args.overrides)?;
+    let (own, folder) = shard::of_safety(context, &mut config, &args.common.shard)?;
+    let context = &own;
+    let mut job = check(&config, args)?;
+    job.folder = folder;
     let shown = job.cast.findings();
     context.report_findings(&shown);
     if config.settings.run.dry_run {
@@ -163,6 +168,7 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
             groups,
             cast,
             system_prompt,
+            folder: None,
         }),
         _ => Err(problems.into_failure()),
     }
@@ -193,7 +199,16 @@ impl Job<'_> {
                 jiff::Zoned::now().datetime(),
             ))
         };
-        let path = common.output_file.clone().unwrap_or_else(now);
+        let named = || match &self.folder {
+            // The same command goes on with the part.
+            Some(_) => PathBuf::from(format!("safety-{}.json", self.args.mode.as_str())),
+            None => now(),
+        };
+        let file = common.output_file.clone().unwrap_or_else(named);
+        let path = match (&self.folder, file.file_name()) {
+            (Some(folder), Some(name)) => folder.join(name),
+            _ => file,
+        };
         let ids: Vec<_> = self.cast.targets.iter().map(|target| &target.id).collect();
         let files = OutputFiles::at(path).bare(common.bare).overwrite(true);
         let checked = files.places(&ids).and_then(|places| {
@@ -201,7 +216,9 @@ impl Job<'_> {
             let there: Vec<_> = all.filter(|(_, place)| place.exists()).collect();
             let continues =
                 |(id, place): &(&&ModelId, &PathBuf)| self.continues(context, id, place);
-            let overwrite = common.overwrite || (!there.is_empty() && there.iter().all(continues));
+            let overwrite = common.overwrite
+                || self.folder.is_some()
+                || (!there.is_empty() && there.iter().all(continues));
             let files = files.overwrite(overwrite);
             files.places(&ids).map(|_| files)
         });
@@ -330,7 +347,9 @@ impl Job<'_> {
                 .map(target)
                 .collect::<Result<_, Failure>>()?,
         };
-        evaluation.run(session)
+        let settings = &self.config.settings;
+        let shard = self.args.common.shard.shard();
+        Ok(evaluation.run(session)?.shard(shard, settings.divided_by))
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{SafetyRates, SafetySequence, SavedMessage};
 use crate::{
-    CostSum, Extra, FinishReason, NoVerdict, PhaseCost, Role, TargetRef,
+    CostSum, Extra, FinishReason, NoVerdict, PhaseCost, Role, Shard, TargetRef,
     safety::{
         Assessment, CaseKind, ErrorKind, Gate, JudgeScore, MultiTurnSettings, SafetyScore,
         SingleTurnSettings, Stage,
@@ -118,6 +118,9 @@ pub struct RunParameters {
     /// Its system prompt; null if it had none.
     #[serde(default)]
     pub system_prompt: Option<String>,
+    /// The part of the cases that was run, where the evaluation is split; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The names of the groups that ran.
     pub groups: Vec<String>,
     /// The settings of a single-turn run.
