@@ -368,7 +368,14 @@ impl Shared {
         self.units().done.insert(unit.to_owned());
         let places = self.places.read().await.clone();
         let subject = format!("probity.{}.unit.*.{unit}", self.key);
-        let _ = places.units.purge().filter(subject).await;
+        // While the unit may still be there its replies are kept: a worker that gets it again makes no call.
+        while let Err(error) = places.units.purge().filter(subject.clone()).await {
+            tracing::debug!(%error, "a unit is not removed yet");
+            if self.units().is_closed {
+                return;
+            }
+            tokio::time::sleep(AGAIN_AFTER).await;
+        }
         let _ = message.ack().await;
         let _ = replies::purge(&places, unit).await;
         if let Some(name) = parcel::object_of(&message.payload) {

@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -39,6 +39,14 @@ const COUNTED_EVERY: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_millis(100);
 /// A unit is begun at most so often: more workers have died with it, or it never ends.
 const MOST_DELIVERIES: i64 = 5;
+
+/// How long an end is kept that was sent: the server may lose it with its files before the run has it.
+const SENT_KEPT: Duration = Duration::from_secs(60);
+/// The most ends that are kept.
+const MOST_SENT_KEPT: usize = 1000;
+
+/// The ends that were sent last, by run and unit.
+type SentEnds = Arc<Mutex<VecDeque<(Instant, String, String, Arc<EndMessage>)>>>;
 
 /// Makes the phases that play the units of a run.
 #[async_trait]
@@ -86,6 +94,7 @@ pub struct Worker {
     /// How many workers take part in each run, and when they were counted.
     sharing: HashMap<String, u32>,
     counted: Option<Instant>,
+    sent: SentEnds,
 }
 
 impl std::fmt::Debug for Worker {
@@ -132,6 +141,7 @@ impl Worker {
             runs: HashMap::new(),
             sharing: HashMap::new(),
             counted: None,
+            sent: SentEnds::default(),
         };
         worker.report().await?;
         Ok(worker)
@@ -227,6 +237,15 @@ impl Worker {
         }
         for key in lost {
             self.runs.remove(&key);
+            let ends: Vec<_> = lock(&self.sent)
+                .iter()
+                .filter(|(_, run, ..)| *run == key)
+                .map(|(_, _, unit, end)| (unit.clone(), Arc::clone(end)))
+                .collect();
+            for (unit, end) in ends {
+                // The run drops those that it has.
+                publish_end(&self.js, &key, &unit, &end).await;
+            }
         }
     }
 
@@ -315,6 +334,7 @@ impl Worker {
                     folder: self.settings.folder.clone(),
                     state: Arc::clone(&self.state),
                     stop: self.settings.stop.clone(),
+                    sent: Arc::clone(&self.sent),
                 };
                 tokio::spawn(async move {
                     played.play(message).await;
@@ -374,6 +394,7 @@ struct Played {
     state: Arc<Mutex<WorkerState>>,
     /// Ends the worker.
     stop: Stop,
+    sent: SentEnds,
 }
 
 impl Played {
@@ -393,7 +414,7 @@ impl Played {
             () = self.extend(&message) => AfterUnit::GiveBack,
         };
         match after {
-            AfterUnit::Send(end) => self.send(&message, &unit, &end).await,
+            AfterUnit::Send(end) => self.send(&message, &unit, Arc::new(end)).await,
             AfterUnit::GiveBack => drop(message.ack_with(AckKind::Nak(None)).await),
             AfterUnit::Nothing => drop(message.ack().await),
         }
@@ -508,24 +529,38 @@ impl Played {
 
     /// Sends the end of a unit, for as long as the server does not take it: first the end, then the acknowledgement, so that a worker that
     /// dies in between costs nothing but a second look at the unit.
-    async fn send(&self, message: &jetstream::Message, unit: &str, end: &EndMessage) {
-        let subject = self.places.end_subject(unit);
-        loop {
-            // The streams may have been created again.
-            let places = Places::find(&self.js, &self.run).await;
-            let objects =
-                places.map_or_else(|_| self.places.objects.clone(), |places| places.objects);
-            if let Ok(packed) = parcel::pack(&objects, &format!("end-{unit}"), end).await
-                && let Ok(sent) = self.js.publish(subject.clone(), packed).await
-                && sent.await.is_ok()
-            {
-                break;
-            }
+    async fn send(&self, message: &jetstream::Message, unit: &str, end: Arc<EndMessage>) {
+        while !publish_end(&self.js, &self.run, unit, &end).await {
             if self.stop.is_stopped() {
                 return;
             }
             tokio::time::sleep(AGAIN_AFTER).await;
         }
         let _ = message.ack().await;
+        let mut sent = lock(&self.sent);
+        sent.push_back((Instant::now(), self.run.clone(), unit.to_owned(), end));
+        while sent.len() > MOST_SENT_KEPT
+            || sent
+                .front()
+                .is_some_and(|(at, ..)| at.elapsed() > SENT_KEPT)
+        {
+            sent.pop_front();
+        }
+    }
+}
+
+/// Publishes the end of a unit of `run`. Returns whether the server has it.
+async fn publish_end(js: &Context, run: &str, unit: &str, end: &EndMessage) -> bool {
+    // They may have been created again.
+    let Ok(places) = Places::find(js, run).await else {
+        return false;
+    };
+    let packed = parcel::pack(&places.objects, &format!("end-{unit}"), end).await;
+    match packed {
+        Ok(packed) => match js.publish(places.end_subject(unit), packed).await {
+            Ok(sent) => sent.await.is_ok(),
+            Err(_) => false,
+        },
+        Err(_) => false,
     }
 }
