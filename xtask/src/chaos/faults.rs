@@ -29,7 +29,7 @@ const SETTINGS: &str = "retries: {max_attempts: 2, circuit_breaker: 2s}\n";
 const RUN: [&str; 4] = ["run", "bench", "--quiet", "--keep-going"];
 
 /// Faults after which there is no reply: rows fail, and the next run makes them the ones of an undisturbed run.
-const NO_REPLY: [&str; 12] = [
+const NO_REPLY: [&str; 11] = [
     "500",
     "503",
     "429",
@@ -39,12 +39,12 @@ const NO_REPLY: [&str; 12] = [
     "html",
     "error-body",
     "truncated-json",
-    "no-choices",
     "reset",
     "hang",
 ];
-/// Faults with a reply that may be used as it is: rows can differ from those of an undisturbed run.
-const ODD_REPLY: [&str; 12] = [
+/// Faults with a reply that may be used as it is, or whose tokens count: rows can differ from those of an undisturbed run.
+const ODD_REPLY: [&str; 13] = [
+    "no-choices",
     "null-content",
     "empty-content",
     "no-usage",
@@ -104,7 +104,10 @@ fn troubles(random: &mut Random) -> Vec<Disturbance> {
         all.extend(alone.map(|kind| Disturbance::Server(vec![kind], share)));
         all.push(Disturbance::Server(NO_REPLY.to_vec(), share));
         all.push(Disturbance::Server(ODD_REPLY.to_vec(), share));
-        all.push(Disturbance::Server([NO_REPLY, ODD_REPLY].concat(), share));
+        all.push(Disturbance::Server(
+            [&NO_REPLY[..], &ODD_REPLY[..]].concat(),
+            share,
+        ));
         all.extend(DAMAGES.map(|damage| Disturbance::Network(vec![damage], share)));
         all.push(Disturbance::Network(DAMAGES.to_vec(), share));
     }
@@ -218,7 +221,8 @@ async fn disturbed(project: &Project, broken: &mut Vec<String>) -> Result<Rows, 
     let rows = promises::rows(project, SIZE, End::Whole, broken)?;
     // 3 says that nothing could be run: no row has a verdict.
     let is_right = match (rows.failed + rows.absent, ran.code) {
-        (0, code) => code == 0,
+        // A judge without any usable verdict is no good end either.
+        (0, code) => code == 0 || (code == 1 && rows.scored == 0),
         (_, 3) => rows.scored == 0,
         (_, code) => code == 1,
     };
