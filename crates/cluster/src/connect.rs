@@ -61,8 +61,8 @@ impl NatsOptions {
             options = options.add_root_certificates(path.clone());
         }
         let addresses: Vec<&str> = self.url.split(',').map(str::trim).collect();
-        let client = options.connect(addresses.as_slice()).await;
-        let client = client.map_err(ClusterError::of(
+        let connected = options.connect(addresses.as_slice()).await;
+        let client = connected.map_err(ClusterError::of(
             "the NATS server cannot be reached (--nats)",
         ))?;
         Ok(jetstream::new(client))

@@ -72,8 +72,8 @@ pub(crate) async fn put(
 
 /// What is stored under `name`.
 pub(crate) async fn get(objects: &ObjectStore, name: &str) -> Result<Vec<u8>, ClusterError> {
-    let object = objects.get(name).await;
-    let object = object.map_err(ClusterError::of(format!("the object {name}")))?;
+    let found = objects.get(name).await;
+    let object = found.map_err(ClusterError::of(format!("the object {name}")))?;
     let mut text = Vec::new();
     let read = object.take(MOST_READ).read_to_end(&mut text).await;
     read.map_err(ClusterError::of(format!("the object {name}")))?;

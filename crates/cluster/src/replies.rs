@@ -61,8 +61,8 @@ pub(crate) async fn kept(places: &Places, unit: &str) -> Result<Vec<CallEnd>, Cl
     let mut kept = Vec::new();
     while let Some(name) = names.next().await {
         let (name, _) = name.map_err(ClusterError::of(what()))?;
-        let message = stream.get_last_raw_message_by_subject(&name).await;
-        let message = message.map_err(ClusterError::of(what()))?;
+        let last = stream.get_last_raw_message_by_subject(&name).await;
+        let message = last.map_err(ClusterError::of(what()))?;
         kept.push(parcel::unpack(&places.objects, &message.payload).await?);
     }
     Ok(kept)

@@ -197,8 +197,8 @@ pub(super) mod over_nats {
         };
         let terminal = context.terminal.clone();
         let notes = Arc::new(move |text: &str| terminal.warning(text));
-        let coordinator = Coordinator::connect(&options, settings, notes).await;
-        let coordinator = coordinator.map_err(|error| Failure::nothing_ran(error.to_string()))?;
+        let connected = Coordinator::connect(&options, settings, notes).await;
+        let coordinator = connected.map_err(|error| Failure::nothing_ran(error.to_string()))?;
         let session = session.with_runner(Arc::new(coordinator.clone()));
         let work = WorkElsewhere {
             coordinator: Some(coordinator),
@@ -261,9 +261,9 @@ pub(super) mod over_nats {
     fn spec(run: &RunElsewhere<'_>) -> Result<RunSpec, Failure> {
         let mut prompts = BTreeMap::new();
         for (name, path) in run.config.prompt_files()? {
-            let text = files::read_text(&path);
+            let read = files::read_text(&path);
             let text =
-                text.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+                read.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
             prompts.insert(name, text);
         }
         let parts = run.parts;
@@ -291,8 +291,8 @@ pub(super) mod over_nats {
             Failure::nothing_ran(format!("{}: {error}", path.display()))
         };
         let text = files::read_text(&path).unwrap_or_default();
-        let known: Option<Value> = serde_json::from_str(&text).ok();
-        let known = known.and_then(|known| Some(known.get("project")?.as_str()?.to_owned()));
+        let record: Option<Value> = serde_json::from_str(&text).ok();
+        let known = record.and_then(|known| Some(known.get("project")?.as_str()?.to_owned()));
         let project = match known {
             Some(project) => project,
             None => {

@@ -80,8 +80,8 @@ pub fn run(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure> {
     };
     open_files::raise();
     Context::runtime()?.block_on(async {
-        let worker = Worker::connect(settings, Arc::new(workshop)).await;
-        let worker = worker.map_err(|error| failed(&error))?;
+        let connected = Worker::connect(settings, Arc::new(workshop)).await;
+        let worker = connected.map_err(|error| failed(&error))?;
         signals::listen(context.terminal.clone(), stop);
         context.terminal.note(&format!(
             "{name}: waits for rows, {} at the same time",

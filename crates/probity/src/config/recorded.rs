@@ -63,8 +63,8 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let mut record = record.clone();
         record.file = Some(folder.join("config.yaml").display().to_string());
-        let prompts = prompts.into_iter();
         let prompts: Map<String, Value> = prompts
+            .into_iter()
             .map(|(name, path)| (name, json!(path.display().to_string())))
             .collect();
         if !prompts.is_empty() {
