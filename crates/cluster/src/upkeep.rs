@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     ClusterError, WorkerState,
-    coordinator::Shared,
+    coordinator::{SentUnit, Shared},
     places::{self, WORKER_GONE},
 };
 use async_nats::jetstream::Context;
@@ -117,10 +117,11 @@ impl Upkeep {
         self.sent_again = Instant::now();
         let of_run = |worker: &WorkerState| worker.in_flight.get(&self.shared.key).cloned();
         let played: HashSet<String> = workers.iter().filter_map(of_run).flatten().collect();
+        let is_lost = |unit: &SentUnit| {
+            !played.contains(&unit.key) && (is_new || unit.since.elapsed() > LOST_AFTER)
+        };
         let sent = self.shared.sent().into_iter();
-        let lost = sent.filter(|unit| !played.contains(&unit.key));
-        let lost = lost.filter(|unit| is_new || unit.since.elapsed() > LOST_AFTER);
-        let lost: Vec<String> = lost.map(|unit| unit.key).collect();
+        let lost: Vec<String> = sent.filter(is_lost).map(|unit| unit.key).collect();
         self.shared.send_again(&lost).await;
     }
 
