@@ -1,7 +1,7 @@
 //! The side of the run: sends units, and takes their ends.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -27,6 +27,9 @@ use crate::{
 
 /// The wait before something is tried again that the server did not take.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// How long the replies of a row are kept after it was written. A server that is killed may forget that the row was removed, and sends it to a
+/// worker again: with its replies that worker makes no call.
+pub(crate) const REPLIES_KEPT: Duration = Duration::from_secs(120);
 /// The most prompt templates of a benchmark, and the largest.
 const MOST_PROMPTS: usize = 1000;
 
@@ -83,6 +86,8 @@ struct Units {
     /// Ends whose rows are not written yet.
     held: HashMap<String, jetstream::Message>,
     done: HashSet<String>,
+    /// Units whose rows are written, and when, with the object that holds the end: their replies are still on the server.
+    settled: VecDeque<(Instant, String, Option<String>)>,
     /// Whether the streams were there before this coordinator, or were lost since: units may have been played in part.
     is_again: bool,
     is_closed: bool,
@@ -149,6 +154,9 @@ impl Coordinator {
         let held: Vec<String> = shared.units().held.keys().cloned().collect();
         for unit in held {
             shared.settle(&unit).await;
+        }
+        if !is_complete {
+            shared.forget_settled(Duration::ZERO).await;
         }
         if let Ok(runs) = places::runs(&shared.js).await {
             let _ = runs.purge(&shared.key).await;
@@ -377,10 +385,30 @@ impl Shared {
             tokio::time::sleep(AGAIN_AFTER).await;
         }
         let _ = message.ack().await;
-        let _ = replies::purge(&places, unit).await;
-        if let Some(name) = parcel::object_of(&message.payload) {
-            let _ = places.objects.delete(&name).await;
+        let object = parcel::object_of(&message.payload);
+        let settled = (Instant::now(), unit.to_owned(), object);
+        self.units().settled.push_back(settled);
+    }
+
+    /// Removes the replies of rows that were written longer ago than `kept`.
+    pub(crate) async fn forget_settled(&self, kept: Duration) {
+        let places = self.places.read().await.clone();
+        while let Some((unit, object)) = self.next_settled(kept) {
+            let _ = replies::purge(&places, &unit).await;
+            if let Some(name) = object {
+                let _ = places.objects.delete(&name).await;
+            }
         }
+    }
+
+    fn next_settled(&self, kept: Duration) -> Option<(String, Option<String>)> {
+        let mut units = self.units();
+        let is_old = |(since, ..): &(Instant, String, Option<String>)| since.elapsed() >= kept;
+        let (_, unit, object) = match units.settled.front() {
+            Some(first) if is_old(first) => units.settled.pop_front()?,
+            _ => return None,
+        };
+        Some((unit, object))
     }
 
     /// The units that wait for their ends.

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     ClusterError, WorkerState,
-    coordinator::{SentUnit, Shared},
+    coordinator::{REPLIES_KEPT, SentUnit, Shared},
     places::{self, WORKER_GONE},
 };
 use async_nats::jetstream::Context;
@@ -85,6 +85,7 @@ impl Upkeep {
             self.end_stop(since, &workers);
             return Ok(());
         }
+        self.shared.forget_settled(REPLIES_KEPT).await;
         self.send_lost(&workers).await;
         self.report_targets(&workers);
         Ok(())

@@ -464,13 +464,12 @@ impl Played {
         delivered: i64,
     ) -> Result<AfterUnit, ClusterError> {
         let sent: UnitMessage = parcel::unpack(&self.places.objects, &message.payload).await?;
-        let mut kept = Vec::new();
-        if delivered > 1 || sent.is_again {
-            kept = replies::kept(&self.places, unit).await?;
-            if !self.places.has_unit(message.subject.as_str()).await {
-                // Its row was written, and its replies may be gone.
-                return Ok(AfterUnit::Nothing);
-            }
+        // Also of a unit that is delivered for the first time, as the server says: one that was killed may have forgotten that it was before.
+        let kept = replies::kept(&self.places, unit).await?;
+        let may_be_done = delivered > 1 || sent.is_again || !kept.is_empty();
+        if may_be_done && !self.places.has_unit(message.subject.as_str()).await {
+            // Its row was written, and its replies may be gone.
+            return Ok(AfterUnit::Nothing);
         }
         let row = Unit {
             benchmark: self.benchmark(&sent.benchmark).await?,
