@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::{BTreeMap, HashMap, VecDeque},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -18,7 +18,7 @@ use engine::{
     unit::{Unit, UnitReplies, play_unit},
 };
 use futures::StreamExt;
-use llm_client::Stop;
+use llm_client::{CallEnd, Stop};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -39,6 +39,11 @@ const COUNTED_EVERY: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_millis(100);
 /// A unit is begun at most so often: more workers have died with it, or it never ends.
 const MOST_DELIVERIES: i64 = 5;
+
+/// A server that was away may have forgotten what it did last, for so long.
+const FORGETFUL: Duration = Duration::from_secs(60);
+/// After it was away, workers report themselves before they begin a unit.
+const REPORTED_AFTER: Duration = Duration::from_secs(3);
 
 /// How long an end is kept that was sent: the server may lose it with its files before the run has it.
 const SENT_KEPT: Duration = Duration::from_secs(60);
@@ -95,6 +100,36 @@ pub struct Worker {
     sharing: HashMap<String, u32>,
     counted: Option<Instant>,
     sent: SentEnds,
+    away: Arc<Mutex<Away>>,
+}
+
+/// When the server was away.
+struct Away {
+    connects: u64,
+    since: Option<Instant>,
+}
+
+impl Away {
+    fn new(js: &Context) -> Self {
+        Self {
+            connects: connects(js),
+            since: None,
+        }
+    }
+
+    /// How long ago the connection was made again, if it was.
+    fn ended(&mut self, connects: u64) -> Option<Duration> {
+        if connects != self.connects {
+            self.since = Some(Instant::now());
+            self.connects = connects;
+        }
+        self.since.map(|since| since.elapsed())
+    }
+}
+
+/// How often the connection was made.
+fn connects(js: &Context) -> u64 {
+    js.client().statistics().connects.load(Ordering::Relaxed)
 }
 
 impl std::fmt::Debug for Worker {
@@ -133,6 +168,7 @@ impl Worker {
             concurrency: settings.concurrency,
             ..WorkerState::default()
         };
+        let away = Arc::new(Mutex::new(Away::new(&js)));
         let worker = Self {
             settings,
             js,
@@ -142,6 +178,7 @@ impl Worker {
             sharing: HashMap::new(),
             counted: None,
             sent: SentEnds::default(),
+            away,
         };
         worker.report().await?;
         Ok(worker)
@@ -335,6 +372,7 @@ impl Worker {
                     state: Arc::clone(&self.state),
                     stop: self.settings.stop.clone(),
                     sent: Arc::clone(&self.sent),
+                    away: Arc::clone(&self.away),
                 };
                 tokio::spawn(async move {
                     played.play(message).await;
@@ -395,9 +433,15 @@ struct Played {
     /// Ends the worker.
     stop: Stop,
     sent: SentEnds,
+    away: Arc<Mutex<Away>>,
 }
 
 impl Played {
+    /// How long ago the server was away, if it was.
+    fn away(&self) -> Option<Duration> {
+        lock(&self.away).ended(connects(&self.js))
+    }
+
     async fn play(&self, message: jetstream::Message) {
         let name = message.subject.rsplit('.').next();
         let unit = name.unwrap_or_default().to_owned();
@@ -464,13 +508,10 @@ impl Played {
         delivered: i64,
     ) -> Result<AfterUnit, ClusterError> {
         let sent: UnitMessage = parcel::unpack(&self.places.objects, &message.payload).await?;
-        // Also of a unit that is delivered for the first time, as the server says: one that was killed may have forgotten that it was before.
-        let kept = replies::kept(&self.places, unit).await?;
-        let may_be_done = delivered > 1 || sent.is_again || !kept.is_empty();
-        if may_be_done && !self.places.has_unit(message.subject.as_str()).await {
-            // Its row was written, and its replies may be gone.
+        let may_be_done = delivered > 1 || sent.is_again;
+        let Some(kept) = self.begun(message, unit, may_be_done).await? else {
             return Ok(AfterUnit::Nothing);
-        }
+        };
         let row = Unit {
             benchmark: self.benchmark(&sent.benchmark).await?,
             target: sent.target,
@@ -497,6 +538,55 @@ impl Played {
         // Those that an earlier worker was called for: the run has not had them yet.
         end.calls.splice(0..0, kept);
         Ok(AfterUnit::Send(EndMessage { end: Ok(end) }))
+    }
+
+    /// The replies that are kept of a unit, when no other worker plays it any more; `None` if its row was written. Also of a unit that is delivered
+    /// for the first time, as the server says: one that was killed may have forgotten that it was before.
+    async fn begun(
+        &self,
+        message: &jetstream::Message,
+        unit: &str,
+        may_be_done: bool,
+    ) -> Result<Option<Vec<CallEnd>>, ClusterError> {
+        let away = self.away();
+        tokio::time::sleep(away.map_or(Duration::ZERO, |away| REPORTED_AFTER.saturating_sub(away)))
+            .await;
+        let may_be_played = may_be_done || away.is_some_and(|away| away < FORGETFUL);
+        let (mut known, mut since) = (0, Instant::now());
+        loop {
+            let kept = replies::kept(&self.places, unit).await?;
+            let was_begun = may_be_played || !kept.is_empty();
+            if was_begun && !self.places.has_unit(message.subject.as_str()).await {
+                // Its replies may be gone.
+                return Ok(None);
+            }
+            if kept.len() > known {
+                (known, since) = (kept.len(), Instant::now());
+            }
+            if !was_begun {
+                return Ok(Some(kept));
+            }
+            // Of several that wait for each other, one begins.
+            let (is_played, is_first) = self.elsewhere(unit).await?;
+            let is_silent = since.elapsed() > self.lease && is_first;
+            if !is_played || is_silent {
+                return Ok(Some(kept));
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// Whether another worker says that it plays the unit, and whether this one is the first of those by name.
+    async fn elsewhere(&self, unit: &str) -> Result<(bool, bool), ClusterError> {
+        let own = lock(&self.state).name.clone();
+        let has = |worker: &WorkerState| {
+            let units = worker.in_flight.get(&self.run);
+            worker.name != own && units.is_some_and(|units| units.iter().any(|one| one == unit))
+        };
+        let others: Vec<WorkerState> = upkeep::workers(&self.js).await?;
+        let playing: Vec<&WorkerState> = others.iter().filter(|worker| has(worker)).collect();
+        let is_first = playing.iter().all(|worker| own < worker.name);
+        Ok((!playing.is_empty(), is_first))
     }
 
     async fn benchmark(&self, name: &str) -> Result<Arc<BenchmarkContext>, ClusterError> {
