@@ -80,6 +80,7 @@ fn sample(arg: &Arg) -> Option<&'static str> {
         Some("VERSION") => "latest",
         Some("CONDITION") => "verdict=fail",
         Some("CALLS") => "judge",
+        Some("PART/OF") => "1/2",
         _ => "x",
     })
 }
