@@ -129,6 +129,14 @@ async fn a_clear_rule_is_decided_with_some_of_the_cases_and_every_output_says_so
         &project.read("export/runs.jsonl"),
         &["stopped_when_decided", "\"sequential\""],
     );
+    // How many attempts there are followed from their results.
+    let line = project.read("export/runs.jsonl");
+    let exported: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
+    let attempts = &exported["statistics"]["rates"]["all"];
+    assert!(attempts["estimate"].is_number(), "{line}");
+    assert!(attempts["lower"].is_null(), "{line}");
+    let note = attempts["note"].as_str().unwrap();
+    assert!(note.contains("no interval holds"), "{note}");
     let packed = project.run(&["pack", "--out", "run.probity"]);
     assert_eq!(packed.code, 2, "{}", packed.out);
     assert!(packed.err.contains("cannot be packed"), "{}", packed.err);
