@@ -258,6 +258,11 @@ async fn what_cannot_be_decided_is_refused_before_the_first_call() {
         &["--maximum-iteration-layers", "0"],
         "the gate has no rule with",
     );
+    for rate in ["attempts:0.3", "controls_refused:0.3"] {
+        let wide = project.run(&args("single-turn", "out.json", &["--until-width", rate]));
+        assert_eq!(wide.code, 2, "{}", wide.out);
+        assert!(wide.err.contains("the rate of the width"), "{}", wide.err);
+    }
     let alone = project.run(&args("single-turn", "out.json", &["--until", "decided"]));
     assert_eq!(alone.code, 2);
     assert!(alone.err.contains("--gate"), "{}", alone.err);

@@ -100,10 +100,16 @@ impl CaseSequence {
         let file = begin_safety_sequence(cases.iter().map(AsRef::as_ref), &options);
         let tests = tests(&file, scopes, stop, targets)?;
         if tests.is_empty() {
-            return Err(RunError::input(
-                "the gate has no rule with `lower`, `upper` or `difference` for these targets and cases, and these rules are what an \
-                 evaluation can be stopped by",
-            ));
+            return Err(RunError::input(match stop.width {
+                Some(_) => {
+                    "no case of this evaluation counts in the rate of the width, or how many attempts it counts follows from their results, as with \
+                     variations. Use the rate `seed` or `broken`"
+                }
+                None => {
+                    "the gate has no rule with `lower`, `upper` or `difference` for these targets and cases, and these rules are what an \
+                     evaluation can be stopped by"
+                }
+            }));
         }
         let places: HashMap<&str, u32> =
             cases.iter().map(|case| case.id.as_str()).zip(0..).collect();
