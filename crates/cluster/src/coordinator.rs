@@ -285,7 +285,7 @@ impl Shared {
             Err(error) => error,
         };
         tracing::debug!(%error, "a unit is not taken");
-        places.has_unit(subject).await
+        places.has_unit(subject).await.unwrap_or(false)
     }
 
     /// The object that holds `benchmark`, which is put there where it is missing.
@@ -444,6 +444,17 @@ impl Shared {
                 self.publish(&subject, &again).await;
             }
         }
+    }
+
+    /// When the streams were created.
+    pub(crate) async fn streams(&self) -> String {
+        self.places.read().await.created()
+    }
+
+    /// Whether all ends on the server have come here.
+    pub(crate) async fn has_taken_ends(&self) -> bool {
+        let places = self.places.read().await.clone();
+        places.ends_to_come().await == Some(0)
     }
 
     /// Creates the streams again where the server has lost them. Returns whether it had.

@@ -68,10 +68,31 @@ pub struct WorkerState {
     pub concurrency: usize,
     /// The units in flight, by the run's key.
     pub in_flight: BTreeMap<String, Vec<String>>,
+    /// Those of them that it does not play, since another worker does or did.
+    pub waiting: BTreeMap<String, Vec<String>>,
     /// What it can play: the ids of targets, by the run's key.
     pub can: BTreeMap<String, Vec<String>>,
     /// Why it cannot play a target, by the run's key and the target's id.
     pub cannot: BTreeMap<String, BTreeMap<String, String>>,
+    /// When the streams of runs were created that it has seen, by the run's key. The ends that it sent over earlier ones are on these.
+    pub streams: BTreeMap<String, String>,
+}
+
+impl WorkerState {
+    /// Whether it has the unit of the run.
+    pub(crate) fn has_in_flight(&self, run: &str, unit: &str) -> bool {
+        has(&self.in_flight, run, unit)
+    }
+
+    /// Whether it waits for another worker to end the unit.
+    pub(crate) fn waits_for(&self, run: &str, unit: &str) -> bool {
+        has(&self.waiting, run, unit)
+    }
+}
+
+fn has(units: &BTreeMap<String, Vec<String>>, run: &str, unit: &str) -> bool {
+    let of_run = units.get(run);
+    of_run.is_some_and(|units| units.iter().any(|one| one == unit))
 }
 
 /// A benchmark, as units refer to it.

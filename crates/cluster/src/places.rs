@@ -7,7 +7,7 @@ use async_nats::jetstream::{
     consumer::{Consumer, pull},
     kv,
     object_store::{self, ObjectStore},
-    stream::{self, DiscardPolicy, RetentionPolicy, Stream},
+    stream::{self, DiscardPolicy, LastRawMessageErrorKind, RetentionPolicy, Stream},
 };
 
 use futures::StreamExt;
@@ -24,6 +24,8 @@ const END_LEASE: Duration = Duration::from_secs(600);
 /// The most units in flight.
 const MOST_IN_FLIGHT: i64 = 100_000;
 
+/// The consumer of ends.
+const COORDINATOR: &str = "coordinator";
 /// The bucket of runs.
 const RUNS: &str = "probity_runs";
 /// The bucket of workers.
@@ -162,6 +164,17 @@ impl Places {
         })
     }
 
+    /// Like [`created`](Self::created), of the streams that are there now.
+    pub(crate) async fn created_now(&self, js: &Context) -> Result<String, ClusterError> {
+        Ok(Self::find(js, &self.run).await?.created())
+    }
+
+    /// When the stream of units was created: another one is there after the server has lost its files.
+    pub(crate) fn created(&self) -> String {
+        let created = self.units.cached_info().created;
+        created.unix_timestamp_nanos().to_string()
+    }
+
     /// Removes all places of `run`.
     pub(crate) async fn remove(js: &Context, run: &str) {
         // What is not removed now goes after a week.
@@ -192,16 +205,21 @@ impl Places {
 
     /// The consumer of ends. One that an earlier coordinator had is replaced, so that what it had not finished comes again.
     pub(crate) async fn consume_ends(&self) -> Result<Consumer<pull::Config>, ClusterError> {
-        const NAME: &str = "coordinator";
-        let _ = self.ends.delete_consumer(NAME).await;
+        let _ = self.ends.delete_consumer(COORDINATOR).await;
         let config = pull::Config {
-            durable_name: Some(NAME.to_owned()),
+            durable_name: Some(COORDINATOR.to_owned()),
             ack_wait: END_LEASE,
             max_ack_pending: MOST_IN_FLIGHT,
             ..pull::Config::default()
         };
         let made = self.ends.create_consumer(config).await;
         made.map_err(ClusterError::of("the consumer of ends"))
+    }
+
+    /// How many ends the coordinator has not been sent yet; `None` if the server does not say.
+    pub(crate) async fn ends_to_come(&self) -> Option<u64> {
+        let consumer = self.ends.consumer_info(COORDINATOR).await;
+        consumer.ok().map(|info| info.num_pending)
     }
 
     pub(crate) fn unit_subject(&self, target: &str, unit: &str) -> String {
@@ -213,8 +231,11 @@ impl Places {
     }
 
     /// Whether the unit at `subject` is still to be done.
-    pub(crate) async fn has_unit(&self, subject: &str) -> bool {
-        let found = self.units.get_last_raw_message_by_subject(subject).await;
-        found.is_ok()
+    pub(crate) async fn has_unit(&self, subject: &str) -> Result<bool, ClusterError> {
+        match self.units.get_last_raw_message_by_subject(subject).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
+            Err(error) => Err(ClusterError::of("the stream of units")(error)),
+        }
     }
 }

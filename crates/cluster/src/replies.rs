@@ -1,55 +1,27 @@
 //! The replies of units in flight, in a bucket: one that is delivered again goes on where it was.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
-use engine::unit::ReplyKeeper;
 use futures::StreamExt;
-use llm_client::{CacheKey, CallEnd, StoredReply};
+use llm_client::{CacheKey, CallEnd};
 
 use crate::{ClusterError, parcel, places::Places};
-
-/// How often a reply is kept before the worker goes on without: the server may be away for a moment.
-const TRIES: u32 = 60;
-
-/// Keeps the replies of one unit.
-pub(crate) struct UnitKeeper {
-    pub(crate) places: Places,
-    pub(crate) unit: String,
-}
-
-impl std::fmt::Debug for UnitKeeper {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("UnitKeeper").field(&self.unit).finish()
-    }
-}
-
-#[async_trait]
-impl ReplyKeeper for UnitKeeper {
-    async fn keep(&self, key: CacheKey, reply: &StoredReply) {
-        let name = format!("{}.{key:?}", self.unit);
-        let end = CallEnd::replied(key, reply.clone());
-        for _ in 0..TRIES {
-            let Ok(text) = parcel::pack(&self.places.objects, &name, &end).await else {
-                tokio::time::sleep(Duration::from_millis(500)).await;
-                continue;
-            };
-            match self.places.replies.put(&name, text).await {
-                Ok(_) => return,
-                Err(error) => tracing::debug!(%error, "a reply is not kept yet"),
-            }
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-        tracing::warn!(
-            unit = self.unit,
-            "a reply could not be kept on the server: if this worker dies now, it is called for again"
-        );
-    }
-}
 
 /// The subjects of the replies of `unit` in the bucket.
 fn subjects(places: &Places, unit: &str) -> String {
     format!("{}{unit}.>", places.replies.prefix)
+}
+
+/// Keeps the reply that ends a call of `unit` with `key`.
+pub(crate) async fn keep(
+    places: &Places,
+    unit: &str,
+    key: CacheKey,
+    end: &CallEnd,
+) -> Result<(), ClusterError> {
+    let name = format!("{unit}.{key:?}");
+    let text = parcel::pack(&places.objects, &name, end).await?;
+    let put = places.replies.put(&name, text).await;
+    put.map(|_| ())
+        .map_err(ClusterError::of("the bucket of replies"))
 }
 
 /// The replies that are kept for `unit`.

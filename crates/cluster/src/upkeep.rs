@@ -23,6 +23,8 @@ const NO_WORKER_AFTER: Duration = Duration::from_secs(15);
 const NO_WORKER_EVERY: Duration = Duration::from_secs(60);
 /// A unit that no worker has for so long is sent again: the stream keeps it if it is there.
 const LOST_AFTER: Duration = Duration::from_secs(30);
+/// After the streams were created again, workers that go on reporting themselves get so long to send the ends again that were lost.
+const ENDS_SENT_WITHIN: Duration = Duration::from_secs(60);
 
 /// The workers that have reported themselves.
 pub(crate) async fn workers(js: &Context) -> Result<Vec<WorkerState>, ClusterError> {
@@ -104,12 +106,16 @@ impl Upkeep {
         }
     }
 
-    /// Sends the units again that no worker has: the server may have lost them. After the streams were created again, workers first report
-    /// what they have.
+    /// Sends the units again that no worker has: the server may have lost them.
     async fn send_lost(&mut self, workers: &[WorkerState]) {
         let is_new = match self.created_again {
-            Some(created) if created.elapsed() < WORKER_GONE => return,
-            Some(_) => self.created_again.take().is_some(),
+            Some(created) => {
+                if !self.are_ends_sent(created, workers).await {
+                    return;
+                }
+                self.created_again = None;
+                true
+            }
             None => false,
         };
         if !is_new && self.sent_again.elapsed() < LOST_AFTER {
@@ -124,6 +130,20 @@ impl Upkeep {
         let sent = self.shared.sent().into_iter();
         let lost: Vec<String> = sent.filter(is_lost).map(|unit| unit.key).collect();
         self.shared.send_again(&lost).await;
+    }
+
+    /// Whether, after the streams were created again, workers have reported what they have, and have sent the ends again that the server lost.
+    async fn are_ends_sent(&self, created: Instant, workers: &[WorkerState]) -> bool {
+        if created.elapsed() < WORKER_GONE {
+            return false;
+        }
+        let streams = self.shared.streams().await;
+        let has_sent = |worker: &WorkerState| {
+            let seen = worker.streams.get(&self.shared.key);
+            seen.is_none_or(|seen| *seen == streams)
+        };
+        let all_sent = workers.iter().all(has_sent) || created.elapsed() > ENDS_SENT_WITHIN;
+        all_sent && self.shared.has_taken_ends().await
     }
 
     /// Reports targets whose units wait although no worker can play them.

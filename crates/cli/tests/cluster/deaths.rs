@@ -1,4 +1,4 @@
-//! Runs whose processes die.
+//! Runs whose processes die, and whose network is cut.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,8 @@ use scripted_llm::ScriptedServer;
 
 use crate::{
     nats::Nats,
-    project::{Project, answered, same_tree, worker},
+    project::{Project, answered, same_tree, worker, worker_at},
+    wire::Wire,
 };
 
 const LONG: Duration = Duration::from_secs(180);
@@ -51,6 +52,15 @@ impl Stage {
         while self.answered() < calls {
             assert!(Instant::now() < deadline, "{}", self.there.said());
             tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Waits until workers have ended the rows that they had, while the run sends them no more.
+    async fn wait_idle(&self) {
+        let (mut before, mut answered) = (0, self.answered());
+        while answered != before {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            (before, answered) = (answered, self.answered());
         }
     }
 
@@ -143,16 +153,22 @@ async fn a_nats_server_that_loses_its_files_loses_no_row() {
 }
 
 #[cfg(unix)]
+fn signal(process: &crate::nats::Process, signal: &str) {
+    let id = process.0.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args([signal, &id])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_interrupted_ends_in_order_and_goes_on() {
     let stage = Stage::new().await;
     let _workers: Vec<_> = (0..2).map(|_| worker(&stage.nats, &[])).collect();
     let mut run = stage.there.start(&stage.nats, "20");
     stage.wait_answered(40).await;
-    let interrupted = std::process::Command::new("kill")
-        .args(["-INT", &run.0.id().to_string()])
-        .status();
-    assert!(interrupted.unwrap().success());
+    signal(&run, "-INT");
     let began = Instant::now();
     assert_eq!(
         stage.there.wait(&mut run, LONG),
@@ -164,6 +180,50 @@ async fn a_run_that_is_interrupted_ends_in_order_and_goes_on() {
     let mut again = stage.there.start(&stage.nats, "20");
     assert_eq!(
         stage.there.wait(&mut again, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    stage.assert_whole(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_that_is_cut_for_half_a_minute_costs_nothing() {
+    let stage = Stage::new().await;
+    let (to_run, to_worker) = (Wire::to(&stage.nats).await, Wire::to(&stage.nats).await);
+    let (_near, _folder) = worker_at(&to_worker.url(), &[]);
+    let (_far, _folder) = worker(&stage.nats, &[]);
+    let mut run = stage.there.start_at(&to_run.url(), "20");
+    stage.wait_answered(20).await;
+    to_worker.cut(true);
+    stage.wait_answered(40).await;
+    to_run.cut(true);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    to_run.cut(false);
+    to_worker.cut(false);
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    // A worker that nobody hears for longer than the lease may have a call under way when its rows go to another one.
+    stage.assert_whole(3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_that_the_run_has_not_taken_are_sent_again_to_a_nats_server_that_lost_them() {
+    let mut stage = Stage::new().await;
+    let to_run = Wire::to(&stage.nats).await;
+    let _workers: Vec<_> = (0..2).map(|_| worker(&stage.nats, &[])).collect();
+    let mut run = stage.there.start_at(&to_run.url(), "20");
+    stage.wait_answered(40).await;
+    to_run.cut(true);
+    stage.wait_idle().await;
+    stage.nats.restart(Duration::from_secs(1), false);
+    to_run.cut(false);
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
         Some(0),
         "{}",
         stage.there.said()

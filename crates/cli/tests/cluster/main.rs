@@ -8,3 +8,4 @@ mod deaths;
 mod nats;
 mod project;
 mod rows;
+mod wire;

@@ -43,6 +43,10 @@ impl Nats {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// All that is in the server's files.
     pub fn stored(&self) -> String {
         let mut found = String::new();

@@ -66,12 +66,16 @@ impl Project {
 
     /// Begins the run over `nats`, with rows that go to another worker after `lease` seconds.
     pub fn start(&self, nats: &Nats, lease: &str) -> Process {
-        let url = nats.url();
+        self.start_at(&nats.url(), lease)
+    }
+
+    /// Like [`start`](Self::start), over the server at `url`.
+    pub fn start_at(&self, url: &str, lease: &str) -> Process {
         let arguments = [
             "run",
             "flattery",
             "--nats",
-            &url,
+            url,
             "--nats-lease",
             lease,
             "--concurrency",
@@ -153,11 +157,15 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
 
 /// Starts a worker for all projects on `nats`, in a folder of its own.
 pub fn worker(nats: &Nats, arguments: &[&str]) -> (Process, tempfile::TempDir) {
+    worker_at(&nats.url(), arguments)
+}
+
+/// Like [`worker`], on the server at `url`.
+pub fn worker_at(url: &str, arguments: &[&str]) -> (Process, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let url = nats.url();
     let log = fs::File::create(folder.path().join("worker.log")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
-    command.args(["worker", "--nats", &url, "--concurrency", "3"]);
+    command.args(["worker", "--nats", url, "--concurrency", "3"]);
     command.args(arguments).current_dir(folder.path());
     command.stdout(Stdio::null()).stderr(log);
     (Process(command.spawn().unwrap()), folder)
