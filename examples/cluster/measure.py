@@ -56,7 +56,7 @@ def project(folder, url):
             "id": f"m01_s{number:05}_v01",
             "metric_id": "m01",
             "title": "A poem",
-            "user_persona": "A writer.",
+            "persona": "A writer.",
             "user_goal": f"Wants praise for poem {number}.",
         }
         for number in range(SCENARIOS)

@@ -5,7 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
 mod deaths;
+mod limits;
 mod nats;
 mod project;
 mod rows;
+mod secured;
 mod wire;

@@ -22,10 +22,18 @@ pub struct Nats {
     process: Process,
     folder: tempfile::TempDir,
     port: u16,
+    /// What it is started with besides.
+    arguments: Vec<String>,
 }
 
 impl Nats {
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// A server that is started with `arguments` besides.
+    pub fn start_with(arguments: &[&str]) -> Self {
+        let arguments: Vec<String> = arguments.iter().map(|&one| one.to_owned()).collect();
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -33,9 +41,10 @@ impl Nats {
             .unwrap()
             .port();
         Self {
-            process: serve(folder.path(), port),
+            process: serve(folder.path(), port, &arguments),
             folder,
             port,
+            arguments,
         }
     }
 
@@ -74,15 +83,16 @@ impl Nats {
         if !keeps_files {
             self.folder = tempfile::tempdir().unwrap();
         }
-        self.process = serve(self.folder.path(), self.port);
+        self.process = serve(self.folder.path(), self.port, &self.arguments);
     }
 }
 
-fn serve(folder: &Path, port: u16) -> Process {
+fn serve(folder: &Path, port: u16, arguments: &[String]) -> Process {
     let program = std::env::var("PROBITY_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
     let started = Command::new(&program)
         .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"])
         .arg(folder)
+        .args(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();

@@ -71,6 +71,11 @@ impl Project {
 
     /// Like [`start`](Self::start), over the server at `url`.
     pub fn start_at(&self, url: &str, lease: &str) -> Process {
+        self.start_with(url, lease, &[])
+    }
+
+    /// Like [`start_at`](Self::start_at), with other flags besides.
+    pub fn start_with(&self, url: &str, lease: &str, more: &[&str]) -> Process {
         let arguments = [
             "run",
             "flattery",
@@ -83,7 +88,7 @@ impl Project {
         ];
         let log = fs::File::create(self.log()).unwrap();
         let mut command = self.command(&arguments);
-        command.stdout(Stdio::null()).stderr(log);
+        command.args(more).stdout(Stdio::null()).stderr(log);
         Process(command.spawn().unwrap())
     }
 
