@@ -16,7 +16,7 @@ async fn a_row_larger_than_a_message_goes_over_the_object_store() {
     let nats = Nats::start();
     let server = ScriptedServer::builder().start().await.unwrap();
     let here = Project::new(&server);
-    assert!(here.run_here().status.success());
+    here.generate();
     // The server takes messages of 1 MiB.
     let path = here
         .folder
@@ -44,11 +44,7 @@ async fn a_row_that_five_workers_died_with_fails_and_says_so() {
     let server = ScriptedServer::builder().start().await.unwrap();
     let project = Project::new(&server);
     let only = ["--limit", "1", "--target", "careful", "--num-samples", "1"];
-    // Metrics and scenarios first.
-    for command in ["gen-metrics", "gen-scenarios"] {
-        let made = project.command(&[command, "flattery", "--quiet"]).output();
-        assert!(made.unwrap().status.success());
-    }
+    project.generate();
     server.set_latency(Duration::from_secs(120));
     let before = server.stats().requests;
     let mut run = project.start_with(&nats.url(), "4", &only);

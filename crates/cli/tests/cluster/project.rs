@@ -57,6 +57,14 @@ impl Project {
         command
     }
 
+    /// Makes metrics and scenarios.
+    pub fn generate(&self) {
+        for command in ["gen-metrics", "gen-scenarios"] {
+            let made = self.command(&[command, "flattery", "--quiet"]).output();
+            assert!(made.unwrap().status.success());
+        }
+    }
+
     /// Runs the benchmark here.
     pub fn run_here(&self) -> Output {
         self.command(&["run", "flattery", "--quiet"])
