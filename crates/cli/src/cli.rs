@@ -80,6 +80,11 @@ pub fn parse(
 
 /// Puts the likely intended command into clap's error. Clap's own similarity measure misses short words: for `rnu` it names `runs`, not `run`.
 fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString]) -> clap::Error {
+    if !cfg!(feature = "cluster") && needs_workers(&error) {
+        let tip = ContextValue::StyledStrs(vec![WITHOUT_WORKERS.into()]);
+        error.insert(ContextKind::Suggested, tip);
+        return error;
+    }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -96,6 +101,20 @@ fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString
         error.insert(ContextKind::SuggestedSubcommand, near);
     }
     error
+}
+
+/// What a build without workers on other machines says where they are asked for.
+const WITHOUT_WORKERS: &str = "this program was built without the feature `cluster`, which runs rows on other machines: the Python package and the \
+    image have it, and `cargo build --release -p probity-cli --features cluster` makes a program that has it";
+
+/// Whether what clap does not know is a flag or command of the feature `cluster`.
+fn needs_workers(error: &clap::Error) -> bool {
+    let unknown = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    unknown(ContextKind::InvalidArg).starts_with("--nats")
+        || unknown(ContextKind::InvalidSubcommand) == "worker"
 }
 
 /// The commands. The help of each stands with its arguments.
@@ -190,6 +209,20 @@ mod tests {
         let help = command("mine", []).render_long_help().to_string();
         assert!(help.contains("  mine run my-benchmark"), "{help}");
         assert!(!help.contains("xtask"), "{help}");
+    }
+
+    #[cfg(not(feature = "cluster"))]
+    #[test]
+    fn a_build_without_workers_says_where_they_are() {
+        for line in [
+            &["probity", "worker", "--nats", "nats://queue"][..],
+            &["probity", "run", "honesty", "--nats", "nats://queue"],
+            &["probity", "run", "honesty", "--nats-lease", "10"],
+        ] {
+            let line: Vec<OsString> = line.iter().map(Into::into).collect();
+            let error = parse(command("probity", []), &line).unwrap_err();
+            assert!(error.to_string().contains("feature `cluster`"), "{error}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::process::Command;
 use super::{Measure, process::Used};
 
 /// Names the file that a measured command writes its figures to.
-const FIGURES: &str = "XTASK_BENCH_FIGURES";
+pub(super) const FIGURES: &str = "XTASK_BENCH_FIGURES";
 
 /// The measurement of this process, if it is a measured command.
 pub(crate) struct Measuring {

@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the whole command `run` against the scripted server in a second process, compared with a minimal client; the cost
-//! of journaling; what a kill costs; a judge that is a program; and exports of a large tree.
+//! of journaling; what a kill costs; a judge that is a program; exports of a large tree; and all commands on one.
 //!
 //! Every figure comes from a separate process, so that CPU time and memory belong only to the measured part.
 
@@ -11,6 +11,7 @@ mod judge;
 mod kill;
 mod ours;
 mod process;
+mod scale;
 mod server;
 mod startup;
 
@@ -50,6 +51,12 @@ pub(crate) struct BenchArgs {
     /// pipe. `--latency-ms` is how long it takes to answer.
     #[arg(long, conflicts_with_all = ["export", "journal", "kill"])]
     judge: bool,
+    /// Measure time, memory and disk of the commands on a tree of so many conversations of one turn, and nothing else.
+    #[arg(long, value_name = "CONVERSATIONS", conflicts_with_all = ["export", "journal", "kill", "judge"])]
+    scale: Option<usize>,
+    /// With `--scale`: rows in segments.
+    #[arg(long, requires = "scale")]
+    segments: bool,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -128,6 +135,7 @@ impl BenchArgs {
             ("--export", self.export == Some(0)),
             ("--journal", self.journal == Some(0)),
             ("--kill", self.kill == Some(0)),
+            ("--scale", self.scale == Some(0)),
         ];
         match none.iter().find(|(_, is_none)| *is_none) {
             Some((flag, _)) => Err(format!("{flag} must be at least 1, not 0")),
@@ -233,6 +241,9 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     }
     if args.judge {
         return judge::measure(args).await;
+    }
+    if let Some(conversations) = args.scale {
+        return scale::measure(conversations, args.segments, args.json).await;
     }
     let mut figures = Vec::new();
     for &in_flight in &args.in_flight {
