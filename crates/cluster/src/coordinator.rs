@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -17,12 +20,12 @@ use llm_client::{CallEnd, Stop};
 use tokio::sync::{Notify, RwLock, oneshot};
 
 use crate::{
-    ClusterError, NatsOptions, RunSpec,
+    ClusterError, NatsOptions, RunSpec, WorkerState,
     message::{BenchmarkMessage, EndMessage, RunEntry, UnitMessage, short_hash, unit_key},
     parcel,
     places::{self, Places},
     replies,
-    upkeep::Upkeep,
+    upkeep::{self, Upkeep},
 };
 
 /// The wait before something is tried again that the server did not take.
@@ -73,6 +76,8 @@ pub(crate) struct Shared {
     /// The benchmarks on the server, and their objects.
     benchmarks: tokio::sync::Mutex<Vec<(Arc<BenchmarkContext>, String)>>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
+    /// How many workers share the limits of the run.
+    sharing: AtomicU32,
     /// Says that the streams were created again.
     created_again: Notify,
 }
@@ -121,6 +126,8 @@ impl Coordinator {
     ) -> Result<Self, ClusterError> {
         let js = options.connect("probity run").await?;
         let (places, is_again) = Places::create(&js, &settings.key).await?;
+        // Those that are there may all take part; upkeep counts those that do.
+        let workers = upkeep::workers(&js).await?.len();
         let shared = Arc::new(Shared {
             js,
             key: settings.key,
@@ -135,6 +142,7 @@ impl Coordinator {
             }),
             benchmarks: tokio::sync::Mutex::default(),
             tasks: Mutex::default(),
+            sharing: AtomicU32::new(u32::try_from(workers).unwrap_or(u32::MAX)),
             created_again: Notify::new(),
         });
         shared.announce(false).await?;
@@ -207,6 +215,17 @@ impl Shared {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells workers how many of them share the limits of the run, where that has changed.
+    pub(crate) async fn share(&self, workers: &[WorkerState]) -> Result<(), ClusterError> {
+        let takes_part = |worker: &&WorkerState| worker.can.contains_key(&self.key);
+        let count = workers.iter().filter(takes_part).count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        match self.sharing.swap(count, Relaxed) == count {
+            true => Ok(()),
+            false => self.announce(false).await,
+        }
+    }
+
     /// Tells workers of the run.
     pub(crate) async fn announce(&self, is_stopping: bool) -> Result<(), ClusterError> {
         let objects = self.places.read().await.objects.clone();
@@ -219,6 +238,7 @@ impl Shared {
             spec: name,
             is_stopping,
             lease: self.lease.as_secs().max(1),
+            sharing: self.sharing.load(Relaxed).max(1),
             benchmarks: self.spec.benchmarks.clone(),
         };
         let text = serde_json::to_vec(&entry).map_err(ClusterError::of("the run"))?;

@@ -56,6 +56,8 @@ pub(crate) struct RunEntry {
     pub(crate) is_stopping: bool,
     /// How long a worker may be silent before its unit goes to another one, in seconds.
     pub(crate) lease: u64,
+    /// How many workers share the limits of the run.
+    pub(crate) sharing: u32,
     pub(crate) benchmarks: Vec<String>,
 }
 

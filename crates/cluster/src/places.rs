@@ -10,7 +10,7 @@ use async_nats::jetstream::{
     stream::{self, DiscardPolicy, LastRawMessageErrorKind, RetentionPolicy, Stream},
 };
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 
 use crate::{ClusterError, message::target_key};
@@ -24,6 +24,8 @@ const END_LEASE: Duration = Duration::from_secs(600);
 /// The most units in flight.
 const MOST_IN_FLIGHT: i64 = 100_000;
 
+/// The most entries of a bucket that are asked for at the same time.
+const AT_A_TIME: usize = 32;
 /// The consumer of ends.
 const COORDINATOR: &str = "coordinator";
 /// The bucket of runs.
@@ -59,20 +61,20 @@ async fn bucket(js: &Context, name: &str, kept: Duration) -> Result<kv::Store, C
 pub(crate) async fn entries<T: DeserializeOwned>(
     bucket: &kv::Store,
 ) -> Result<Vec<(String, T)>, ClusterError> {
-    let mut keys = bucket
+    let keys = bucket
         .keys()
         .await
         .map_err(ClusterError::of(bucket.name.as_str()))?;
-    let mut entries = Vec::new();
-    while let Some(key) = keys.next().await {
-        let key = key.map_err(ClusterError::of(bucket.name.as_str()))?;
-        if let Ok(Some(text)) = bucket.get(&key).await
-            && let Ok(entry) = serde_json::from_slice(&text)
-        {
-            entries.push((key, entry));
-        }
-    }
-    Ok(entries)
+    let keys: Vec<String> = keys
+        .try_collect()
+        .await
+        .map_err(ClusterError::of(bucket.name.as_str()))?;
+    let read = |key: String| async move {
+        let text = bucket.get(&key).await.ok().flatten()?;
+        Some((key, serde_json::from_slice(&text).ok()?))
+    };
+    let entries = futures::stream::iter(keys).map(read).buffered(AT_A_TIME);
+    Ok(entries.filter_map(std::future::ready).collect().await)
 }
 
 /// The streams and buckets of one run.

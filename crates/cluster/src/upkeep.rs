@@ -87,6 +87,7 @@ impl Upkeep {
             self.end_stop(since, &workers);
             return Ok(());
         }
+        self.shared.share(&workers).await?;
         self.shared.forget_settled(REPLIES_KEPT).await;
         self.send_lost(&workers).await;
         self.report_targets(&workers);

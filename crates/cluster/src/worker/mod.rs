@@ -29,7 +29,7 @@ use crate::{ClusterError, NatsOptions, RunSpec, WorkerState};
 use away::Away;
 use play::Played;
 use report::Reporter;
-use runs::{OpenRun, Sharing};
+use runs::OpenRun;
 use sent::SentEnds;
 
 /// How often a worker looks for runs.
@@ -80,7 +80,8 @@ pub struct Worker {
     workshop: Arc<dyn Workshop>,
     reporter: Reporter,
     runs: HashMap<String, OpenRun>,
-    sharing: Sharing,
+    /// When it was looked whether the streams of the runs are those that it knows.
+    streams_seen: Instant,
     sent: SentEnds,
     away: Away,
 }
@@ -119,7 +120,7 @@ impl Worker {
             js,
             workshop,
             runs: HashMap::new(),
-            sharing: Sharing::default(),
+            streams_seen: Instant::now(),
             sent: SentEnds::default(),
         };
         worker.reporter.report().await?;

@@ -19,11 +19,10 @@ use crate::{
     message::RunEntry,
     parcel,
     places::{self, Places},
-    upkeep,
 };
 
-/// How often the workers are counted that share the limits of a run.
-const COUNTED_EVERY: Duration = Duration::from_secs(5);
+/// How often the worker looks whether the streams of its runs are those that it knows.
+const STREAMS_SEEN_EVERY: Duration = Duration::from_secs(5);
 /// A run that is not announced is over after so long. A server that has lost its files gets the announcement again within seconds, and rows
 /// in flight go on meanwhile.
 const OVER_AFTER: Duration = Duration::from_secs(30);
@@ -35,18 +34,10 @@ pub(super) type Benchmarks = Arc<tokio::sync::Mutex<HashMap<String, Arc<Benchmar
 pub(super) struct OpenRun {
     pub(super) places: Places,
     pub(super) entry: RunEntry,
-    sharing: u32,
     pub(super) benches: BTreeMap<String, Arc<Bench>>,
     pub(super) benchmarks: Benchmarks,
     /// When it was announced last, as far as this worker saw.
     announced: Instant,
-}
-
-/// How many workers take part in each run, and when they were counted.
-#[derive(Default)]
-pub(super) struct Sharing {
-    workers: HashMap<String, u32>,
-    counted: Option<Instant>,
 }
 
 impl Worker {
@@ -55,20 +46,15 @@ impl Worker {
         let runs = places::entries(&places::runs(&self.js).await?).await?;
         let entries: HashMap<String, RunEntry> = runs.into_iter().collect();
         self.close_runs(&entries);
-        let counted = self.sharing.counted;
-        if counted.is_none_or(|counted| counted.elapsed() > COUNTED_EVERY) {
-            self.sharing = Sharing {
-                workers: self.count_workers().await,
-                counted: Some(Instant::now()),
-            };
+        if self.streams_seen.elapsed() > STREAMS_SEEN_EVERY {
             self.leave_lost_runs().await;
+            self.streams_seen = Instant::now();
         }
         for (key, entry) in entries.into_iter().filter(|(_, entry)| !entry.is_stopping) {
-            let sharing = self.sharing.workers.get(&key).copied();
             let is_open = self.runs.get(&key).is_some_and(|run| {
-                run.entry.spec == entry.spec && sharing.is_none_or(|n| n == run.sharing)
+                run.entry.spec == entry.spec && run.entry.sharing == entry.sharing
             });
-            if !is_open && let Err(error) = self.open_run(&key, entry, sharing.unwrap_or(1)).await {
+            if !is_open && let Err(error) = self.open_run(&key, entry).await {
                 tracing::debug!(%error, "a run cannot be opened yet");
             }
         }
@@ -97,17 +83,6 @@ impl Worker {
         });
     }
 
-    /// How many workers take part in each run, this one included.
-    async fn count_workers(&self) -> HashMap<String, u32> {
-        let mut sharing = HashMap::new();
-        for worker in upkeep::workers(&self.js).await.unwrap_or_default() {
-            for run in worker.can.keys() {
-                *sharing.entry(run.clone()).or_default() += 1;
-            }
-        }
-        sharing
-    }
-
     /// Leaves runs whose streams the server has lost and that were created again: they are then opened again. Their rows in flight go on.
     async fn leave_lost_runs(&mut self) {
         let mut lost = Vec::new();
@@ -125,12 +100,7 @@ impl Worker {
         state.streams.retain(|key, _| is_known(key));
     }
 
-    async fn open_run(
-        &mut self,
-        key: &str,
-        entry: RunEntry,
-        sharing: u32,
-    ) -> Result<(), ClusterError> {
+    async fn open_run(&mut self, key: &str, entry: RunEntry) -> Result<(), ClusterError> {
         let places = Places::find(&self.js, key).await?;
         self.send_lost_ends(key, &places).await?;
         let text = parcel::get(&places.objects, &entry.spec).await?;
@@ -138,7 +108,7 @@ impl Worker {
         let (mut benches, mut cannot) = (BTreeMap::new(), BTreeMap::new());
         for target in &spec.targets {
             let made = match spec.version == env!("CARGO_PKG_VERSION") {
-                true => self.workshop.phases(&spec, target, sharing).await,
+                true => self.workshop.phases(&spec, target, entry.sharing).await,
                 false => Err(format!(
                     "the run is of version {}, and this worker of {}",
                     spec.version,
@@ -165,7 +135,6 @@ impl Worker {
         let run = OpenRun {
             places,
             entry,
-            sharing,
             benches,
             benchmarks: Arc::default(),
             announced: Instant::now(),
