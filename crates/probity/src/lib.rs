@@ -86,10 +86,10 @@ pub use transfer::{
     Cassette, CassetteError, CassetteParts, CassetteRecord, CassetteSetup, DataOptions, DataReport,
     ExportOptions, ExportReport, FailedCalls, ImportFormat, ImportOptions, ImportReport,
     ImportTasks, ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut,
-    MergeOptions, MergeReport, MergedBenchmark, MergedSafety, MergedTarget, MissingReply, Player,
-    READER_THREAD, Recorder, SafetyRecording, SafetyRecordingFile, TreeFile, VerdictCondition,
-    VerdictRule, export, export_safety, import, import_data, import_labelled, merge, read_metrics,
-    tree_files, write_cassette,
+    MergeOptions, MergeReport, MergedBenchmark, MergedSafety, MergedTarget, MissingReply,
+    OutFolder, Player, READER_THREAD, Recorder, SafetyRecording, SafetyRecordingFile, TreeFile,
+    VerdictCondition, VerdictRule, export, export_safety, import, import_data, import_labelled,
+    merge, read_metrics, tree_files, write_cassette,
 };
 pub use verdicts::target_verdicts;
 pub use {

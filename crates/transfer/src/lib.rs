@@ -4,6 +4,7 @@
 //!   files, joined with what only journals have (requests, replies, times, tokens). [`Journals`] keeps what was read of journals.
 //! - [`import()`] creates a benchmark from conversations of other programs, and [`import_labelled`] from conversations that people labelled.
 //! - [`merge()`] joins the trees of shards, which each played a part of the same run.
+//! - [`OutFolder`] is a folder of results that gets its name when it is complete.
 //! - [`benchmark_calls`] and [`calls_of_runs`] count the calls of the runs that made the rows.
 //!
 //! The formats of other programs are `interop`'s, which knows no folder of ours; the folders are `store`'s. No model is called: imported
@@ -40,6 +41,7 @@ mod export;
 mod import;
 mod import_data;
 mod merge;
+mod out_folder;
 
 pub use cassette::{
     Cassette, CassetteError, CassetteParts, CassetteRecord, CassetteSetup, FailedCalls,
@@ -57,3 +59,4 @@ pub use import::{
 };
 pub use import_data::{DataOptions, DataReport, READER_THREAD, import_data};
 pub use merge::{MergeOptions, MergeReport, MergedBenchmark, MergedSafety, MergedTarget, merge};
+pub use out_folder::OutFolder;

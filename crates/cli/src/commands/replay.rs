@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use probity::{
-    Cassette, CassetteError, CassetteRecord, Models, Phase, Pipeline, Player, RunOptions, Session,
-    ToolServer,
+    Cassette, CassetteError, CassetteRecord, Models, OutFolder, Phase, Pipeline, Player,
+    RunOptions, Session, ToolServer,
 };
 use schema::{ModelId, TargetRef, numbers::grouped, text::counted};
 use schemars::JsonSchema;
@@ -88,16 +88,19 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
             folder.display()
         )));
     }
-    let results = match cassette.record().safety {
-        Some(_) => folder.clone(),
+    let record = cassette.record();
+    let results_in = |folder: &Path| match record.safety {
+        Some(_) => folder.to_owned(),
         None => folder.join("benchmarks"),
     };
-    match &cassette.record().safety {
-        Some(recorded) => safety::replay(&cassette, recorded, &results)?,
-        None => replay(context, &cassette, &results)?,
+    let out = OutFolder::begin(&folder, "replaying", false)?;
+    let made = results_in(out.root());
+    match &record.safety {
+        Some(recorded) => safety::replay(&cassette, recorded, &made)?,
+        None => replay(context, &cassette, &made)?,
     }
-    let record = cassette.record();
-    let differences = cassette.differences(&results);
+    let differences = cassette.differences(&made);
+    out.keep()?;
     let exit = match differences.is_empty() {
         true => Exit::Complete,
         false => Exit::FailedRows,
@@ -105,7 +108,7 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
     show(
         context,
         args,
-        (&folder, &results),
+        (&folder, &results_in(&folder)),
         record,
         differences,
         exit,

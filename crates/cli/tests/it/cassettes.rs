@@ -8,6 +8,8 @@
 use std::{
     fs,
     io::{Read, Write},
+    process::Stdio,
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -402,6 +404,33 @@ fn a_multi_turn_safety_evaluation_is_made_again_from_its_cassette() {
     );
     project.write(files[0], &before);
     safety_packed_and_replayed(&project, &files);
+}
+
+/// Killed at moments from its start to its end, it leaves no folder of the name that the next one is to make.
+#[test]
+fn a_killed_replay_is_no_obstacle_to_the_next_one() {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    project.succeeds(&["pack", "--out", "a.cassette"]);
+    let expected = tree(&project, "benchmarks");
+    let mut unfinished = 0;
+    for moment in 0_u64.. {
+        let mut child = project
+            .command(&["replay", "a.cassette", "--quiet"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(20 * moment));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        unfinished += usize::from(project.path("a.replaying").exists());
+        if project.path("a").exists() {
+            break;
+        }
+    }
+    assert!(unfinished > 0);
+    assert_eq!(tree(&project, "a/benchmarks"), expected);
+    assert!(!project.path("a.replaying").exists());
 }
 
 /// A part is half a gigabyte of zeros, in a file of less than one megabyte.

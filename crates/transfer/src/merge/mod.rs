@@ -7,7 +7,6 @@ mod alike;
 mod benchmark;
 mod input;
 mod labels;
-mod out_folder;
 mod provenance;
 mod records;
 mod results;
@@ -16,12 +15,13 @@ mod safety;
 
 use std::path::{Path, PathBuf};
 
-use schema::ModelId;
+use schema::{ModelId, ProgramFlag};
 use serde_json::Value;
 use store::{Layout, MergedShard, RunError, ShardScope};
 
 pub use self::safety::MergedSafety;
-use self::{benchmark::merge_benchmark, input::Inputs, out_folder::OutFolder, records::Records};
+use self::{benchmark::merge_benchmark, input::Inputs, records::Records};
+use crate::OutFolder;
 
 /// What is merged, and where to.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,14 @@ pub fn merge(options: &MergeOptions) -> Result<MergeReport, RunError> {
         alike::check(name, &inputs.parts(name)?)?;
     }
     let safety = safety::find(&inputs)?;
-    let out = OutFolder::begin(&options.out, options.force)?;
+    if options.out.exists() && !options.force {
+        let text = format!("{}: it exists, and is not replaced", options.out.display());
+        return Err(RunError::input(text).with_help(format!(
+            "name another folder; {} replaces it, whatever is in it",
+            ProgramFlag::new("force")
+        )));
+    }
+    let out = OutFolder::begin(&options.out, "merging", options.force)?;
     let layout = Layout::of_project(out.root());
     let mut records = Records::new(&inputs, &layout, &options.git);
     let mut benchmarks = Vec::new();

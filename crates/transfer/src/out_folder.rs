@@ -1,4 +1,4 @@
-//! The folder of the merged tree: it gets its name when it is complete.
+//! A folder of results that gets its name when it is complete.
 
 use std::{
     fs::{self, File},
@@ -6,43 +6,41 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::ProgramFlag;
 use store::RunError;
 
-/// A folder beside `out` in which the tree is made. Dropped before [`OutFolder::keep`], it leaves nothing; what a killed merge left is removed by
-/// the next one into the same folder.
+/// A folder beside `out` in which results are made. Dropped before [`OutFolder::keep`], it leaves nothing; what a killed process left is removed
+/// by the next one that makes the same folder.
 #[derive(Debug)]
-pub(super) struct OutFolder {
+pub struct OutFolder {
     made: PathBuf,
-    /// The tree that is replaced, while it is.
+    /// The folder that is replaced, while it is.
     aside: PathBuf,
     out: PathBuf,
+    replaces: bool,
     is_kept: bool,
-    /// Held while the merge is at work.
+    /// Held while the results are made.
     _lock: Option<File>,
 }
 
 impl OutFolder {
-    pub(super) fn begin(out: &Path, force: bool) -> Result<Self, RunError> {
+    /// Begins the folder `OUT.WORK`, such as `out.merging`. [`OutFolder::keep`] fails where `out` exists, unless it `replaces` it.
+    ///
+    /// # Errors
+    /// When `out` has no name, another process makes it, or the folder cannot be created.
+    pub fn begin(out: &Path, work: &str, replaces: bool) -> Result<Self, RunError> {
         let Some(name) = out.file_name() else {
-            let text = format!("{}: name a folder that the merge creates", out.display());
+            let text = format!("{}: name a folder that does not exist yet", out.display());
             return Err(RunError::input(text));
         };
         let beside = |end: &str| {
             let mut name = name.to_owned();
+            name.push(".");
             name.push(end);
             out.with_file_name(name)
         };
-        let (made, aside) = (beside(".merging"), beside(".replaced"));
-        if out.exists() && !force {
-            let text = format!("{}: it exists, and is not replaced", out.display());
-            return Err(RunError::input(text).with_help(format!(
-                "name another folder; {} replaces it, whatever is in it",
-                ProgramFlag::new("force")
-            )));
-        }
-        if force && !out.exists() && aside.exists() {
-            // A merge was killed after it put the old tree aside.
+        let (made, aside) = (beside(work), beside("replaced"));
+        if replaces && !out.exists() && aside.exists() {
+            // A process was killed after it put the old folder aside.
             fs::rename(&aside, out).map_err(|error| RunError::write(out, error))?;
         }
         let failed = |error| RunError::write(&made, error);
@@ -51,7 +49,7 @@ impl OutFolder {
         let lock = files::open(&made).ok();
         if let Some(Err(fs::TryLockError::WouldBlock)) = lock.as_ref().map(File::try_lock) {
             return Err(RunError::busy(format!(
-                "another merge is at work in {}. Wait for it to end, or name another folder",
+                "another process is {work} in {}. Wait for it to end, or name another folder",
                 made.display()
             )));
         }
@@ -60,27 +58,34 @@ impl OutFolder {
             made,
             aside,
             out: out.to_owned(),
+            replaces,
             is_kept: false,
             _lock: lock,
         })
     }
 
-    /// The folder in which the tree is made.
-    pub(super) fn root(&self) -> &Path {
+    /// The folder in which the results are made.
+    #[must_use]
+    pub fn root(&self) -> &Path {
         &self.made
     }
 
-    /// Gives the tree its name.
-    pub(super) fn keep(mut self) -> Result<(), RunError> {
+    /// Gives the folder its name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn keep(mut self) -> Result<(), RunError> {
         let failed = |error| RunError::write(&self.out, error);
-        if self.out.exists() {
+        if self.replaces && self.out.exists() {
             remove(&self.aside).map_err(failed)?;
             fs::rename(&self.out, &self.aside).map_err(failed)?;
         }
         fs::rename(&self.made, &self.out).map_err(failed)?;
         self.is_kept = true;
-        // The merge is done: a rest that cannot be removed does no harm.
-        let _ = remove(&self.aside);
+        if self.replaces {
+            // The work is done: a rest that cannot be removed does no harm.
+            let _ = remove(&self.aside);
+        }
         Ok(())
     }
 }
@@ -117,19 +122,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_appears_whole_and_what_a_killed_merge_left_is_no_obstacle() {
+    fn a_folder_appears_whole_and_what_a_killed_process_left_is_no_obstacle() {
         let project = tempfile::tempdir().unwrap();
         let out = project.path().join("whole");
-        let begin = |force| OutFolder::begin(&out, force);
+        let begin = |replaces| OutFolder::begin(&out, "merging", replaces);
         fs::create_dir(project.path().join("whole.merging")).unwrap();
         fs::write(project.path().join("whole.merging/half"), "x").unwrap();
         let made = begin(false).unwrap();
         assert!(!out.exists() && !made.root().join("half").exists());
-        assert!(begin(false).is_err(), "another merge is at work");
+        assert!(begin(false).is_err(), "another process is merging");
         fs::write(made.root().join("tree"), "1").unwrap();
         made.keep().unwrap();
         assert_eq!(files::read_text(out.join("tree")).unwrap(), "1");
-        assert!(begin(false).is_err());
+        let made = begin(false).unwrap();
+        fs::write(made.root().join("tree"), "2").unwrap();
+        assert!(made.keep().is_err());
         // Nothing is replaced before the end.
         drop(begin(true).unwrap());
         assert!(out.join("tree").exists());
