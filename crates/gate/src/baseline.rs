@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use schema::{Baseline, BaselineTarget, ModelId, gate::SafetyScope, text::counted};
+use schema::{Baseline, BaselineTarget, FindingAdvice, ModelId, gate::SafetyScope, text::counted};
 use store::{
-    Layout, RunError, add_safety_target, baseline_of, baseline_target, choose_scored_targets,
-    list_ids,
+    Layout, RunError, ShardScope, add_safety_target, baseline_of, baseline_target,
+    choose_scored_targets, list_ids,
     provenance::Provenance,
     read_benchmark, safety_baseline,
     safety_results::{SafetySource, choose, open, safety_baseline_file},
@@ -35,13 +35,20 @@ pub struct WrittenBaseline {
 /// Writes the baseline of a benchmark from the scores in its tree. An existing file is replaced.
 ///
 /// # Errors
-/// When there are no scores, no row has a verdict, or the file cannot be written.
+/// When the tree is not whole but of some shards, there are no scores, no row has a verdict, or the file cannot be written.
 pub fn baseline(
     layout: &Layout,
     name: &str,
     options: &BaselineOptions,
 ) -> Result<WrittenBaseline, RunError> {
     let dir = layout.benchmark(name)?;
+    if let Some(scope) = ShardScope::read(&dir)? {
+        let advice = match scope.file.merged {
+            true => FindingAdvice::PlayMissing,
+            false => FindingAdvice::MergeShards,
+        };
+        return Err(of_part(&format!("{name}: {scope}")).with_help(advice.notice(name)));
+    }
     let benchmark = read_benchmark(&dir)?;
     let targets = choose_scored_targets(&dir, &options.targets)?;
     let provenance = Provenance::read_all(layout, &dir, &targets);
@@ -91,6 +98,10 @@ pub fn baseline_safety(
 ) -> Result<WrittenBaseline, RunError> {
     let (uid, opened) = open(sources)?;
     let opened = choose(opened, &options.targets)?;
+    if let Some((shard, one)) = opened.iter().find_map(|one| one.run.shard.zip(Some(one))) {
+        let what = format!("{}: {shard} of the test cases", one.target());
+        return Err(of_part(&what).with_help(FindingAdvice::MergeShards.notice("")));
+    }
     let mut baseline = safety_baseline(uid);
     let mut notes = Vec::new();
     for one in &opened {
@@ -123,4 +134,9 @@ pub fn baseline_safety(
         baseline,
         notes,
     })
+}
+
+/// The error of results that are those of a part.
+fn of_part(what: &str) -> RunError {
+    RunError::input(format!("{what}; a baseline needs all of them"))
 }

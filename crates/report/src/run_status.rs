@@ -68,11 +68,22 @@ fn line(text: &str, width: usize) -> String {
 
 /// The benchmark and the run, and whether it goes on.
 fn title(status: &RunStatus) -> String {
-    let about = match status.benchmarks.as_slice() {
-        [] => String::new(),
-        names => format!("{}, ", names.join(" ")),
-    };
-    format!("{about}{}: {}", status.run_id, state_words(status))
+    let subject = subject(status, " ").map(|subject| format!("{subject}, "));
+    format!(
+        "{}{}: {}",
+        subject.unwrap_or_default(),
+        status.run_id,
+        state_words(status)
+    )
+}
+
+/// The benchmarks, with `between` between two of them, and the part that is played; `None` of a whole safety evaluation.
+pub(crate) fn subject(status: &RunStatus, between: &str) -> Option<String> {
+    let names = status.benchmarks.join(between);
+    let shard = status.shard.map(|shard| shard.to_string());
+    let parts = [(!names.is_empty()).then_some(names), shard];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The state in a few words.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Notice, PhaseCost};
+use crate::{Notice, PhaseCost, Shard};
 
 /// A run at one moment: computed from its manifest, its journals as far as they are written, and the lock of its benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -19,6 +19,8 @@ pub struct RunStatus {
     pub outcome: Option<String>,
     /// The benchmarks that were given. Empty for a safety evaluation.
     pub benchmarks: Vec<String>,
+    /// The part of the scenarios or of the test cases that it plays; null where it plays all.
+    pub shard: Option<Shard>,
     /// When it started, UTC.
     pub start: String,
     /// When it ended, UTC. Null until then, and for a run that died.

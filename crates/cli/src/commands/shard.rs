@@ -151,33 +151,44 @@ fn check_scenarios(context: &Context, name: &str) -> Result<(), Failure> {
 /// The configuration of a run. In the tree of a part, its limits and its budget are divided.
 ///
 /// # Errors
-/// As [`Context::configure_for`].
+/// As [`Context::configure_for`], and when `--own-limits` is given for a whole tree.
 pub fn configure(
     context: &Context,
     args: &PhaseArgs,
     demonstration: bool,
 ) -> Result<Config, Failure> {
     let mut config = context.configure_for(args, demonstration)?;
-    if args.shard.own_limits || !config.settings.has_limits() {
-        return Ok(config);
-    }
     // Names that are unknown are reported by the run.
-    let names = choose(&context.layout, &args.selection, demonstration)
-        .map(|chosen| chosen.names)
-        .unwrap_or_default();
-    let part = names.iter().find_map(|name| {
+    let Ok(chosen) = choose(&context.layout, &args.selection, demonstration) else {
+        return Ok(config);
+    };
+    let part = chosen.names.iter().find_map(|name| {
         let dir = context.layout.benchmark(name).ok()?;
         read_shard(&dir).ok()??.shard()
     });
-    divide(context, &mut config, part);
+    divide(context, &mut config, &args.shard, part)?;
     Ok(config)
 }
 
-/// Divides the limits and the budget of a configuration that has any, and says so.
-fn divide(context: &Context, config: &mut Config, part: Option<Shard>) {
-    let Some(part) = part.filter(|part| part.of > 1) else {
-        return;
+/// Divides the limits and the budget of a configuration that has any among the parts, and says so, unless the flags say that they are the part's own.
+fn divide(
+    context: &Context,
+    config: &mut Config,
+    args: &ShardArgs,
+    part: Option<Shard>,
+) -> Result<(), Failure> {
+    let part = match part {
+        Some(part) => part,
+        None if args.own_limits => {
+            return Err(Failure::usage(
+                "--own-limits is for one part of a run, and this is the whole: leave it out, or name the part with --shard",
+            ));
+        }
+        None => return Ok(()),
     };
+    if args.own_limits || part.of == 1 || !config.settings.has_limits() {
+        return Ok(());
+    }
     config.settings.divided_by = part.of;
     let budget = config.settings.budget_limits();
     let shares: Vec<String> = [
@@ -197,23 +208,22 @@ fn divide(context: &Context, config: &mut Config, part: Option<Shard>) {
         "{part}: the limits and the budget of the configuration are divided by {}{own}; --own-limits takes them as they are",
         part.of
     ));
+    Ok(())
 }
 
 /// What a part of a safety evaluation runs in: its folder, whose cache and records are its own. Without the flags, the project's.
 ///
 /// # Errors
-/// When the folder cannot be created.
+/// When the flags contradict each other, or the folder cannot be created.
 pub fn of_safety(
     context: &Context,
     config: &mut Config,
     args: &ShardArgs,
 ) -> Result<(Context, Option<PathBuf>), Failure> {
+    divide(context, config, args, args.shard)?;
     let Some(shard) = args.shard else {
         return Ok((context.clone(), None));
     };
-    if !args.own_limits && config.settings.has_limits() {
-        divide(context, config, Some(shard));
-    }
     let place = context.layout.shard_folder(shard);
     if !config.settings.run.dry_run {
         std::fs::create_dir_all(&place)

@@ -17,7 +17,7 @@ use crate::{
     model_mark::ModelMark,
     run_status::{
         budget, headline, left_words, limit_words, listed_models, models_words, per_minute,
-        rest_words, rough, since, spent, state_words, times, turn_words,
+        rest_words, rough, since, spent, state_words, subject, times, turn_words,
     },
     text::clean,
 };
@@ -107,10 +107,7 @@ pub fn monitor_html(status: &RunStatus, program: &ProgramName) -> String {
     let (fact, rest) = headline(status);
     let (models, others) = listed_models(&status.models, MODELS);
     let view = MonitorView {
-        title: match status.benchmarks.as_slice() {
-            [] => status.run_id.clone(),
-            names => names.join(", "),
-        },
+        title: subject(status, ", ").unwrap_or_else(|| status.run_id.clone()),
         state: state_words(status),
         state_class: match status.state {
             RunState::Running => "goes-on",

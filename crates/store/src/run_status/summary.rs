@@ -58,6 +58,7 @@ pub(super) fn run_status(
         state,
         outcome: manifest.outcome.clone(),
         benchmarks: manifest.benchmarks.clone(),
+        shard: manifest.shard,
         start: manifest.start.clone(),
         end: manifest.end.clone(),
         seconds: (end - start).max(0.0),
