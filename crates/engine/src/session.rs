@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use journal::RunId;
@@ -187,6 +188,26 @@ impl Session {
     pub fn trouble(&self) -> Option<String> {
         let cache = self.cache().and_then(Cache::trouble);
         cache.or_else(|| self.journals.as_ref()?.trouble())
+    }
+
+    /// Waits until replies or events can no longer be written.
+    pub async fn until_trouble(&self) {
+        let reply = async {
+            match self.cache() {
+                Some(cache) => drop(cache.until_trouble().await),
+                None => std::future::pending().await,
+            }
+        };
+        let event = async {
+            while self.trouble().is_none() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        // A reply that was not stored is paid again: the next call would be another one.
+        tokio::select! {
+            () = reply => {}
+            () = event => {}
+        }
     }
 
     /// The number of replies in the cache; 0 without a cache, or if it cannot be read.

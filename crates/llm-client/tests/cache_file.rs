@@ -152,6 +152,10 @@ async fn a_full_disk_costs_no_reply_and_is_reported() {
         .with_cache(cache.clone())
         .model(endpoint.settings())
         .unwrap();
+    let told = tokio::spawn({
+        let cache = cache.clone();
+        async move { (cache.until_trouble().await, cache.stats().not_stored) }
+    });
     for row in 0..20 {
         model.chat(&request(&row.to_string())).await.unwrap();
     }
@@ -160,6 +164,8 @@ async fn a_full_disk_costs_no_reply_and_is_reported() {
     assert!(stats.stored > 0 && stats.not_stored > 0, "{stats:?}");
     let trouble = cache.trouble().unwrap();
     assert!(trouble.contains("disk is full"), "{trouble}");
+    // Who waits for it knows before another reply is lost.
+    assert_eq!(told.await.unwrap(), (trouble.clone(), 1));
     assert!(trouble.contains(&path.display().to_string()), "{trouble}");
     assert_eq!(cache.count().unwrap(), stats.stored);
 

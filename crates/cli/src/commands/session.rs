@@ -1,6 +1,6 @@
 //! The session of a command that calls models.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, sync::Arc};
 
 use journal::{Form, RunId};
 use llm_client::{Cache, CachedRow, ModelSettings};
@@ -67,9 +67,7 @@ pub fn open(
 /// Stops the run gracefully when replies or events can no longer be written, for example because the disk is full: later replies would
 /// be lost.
 pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
-    while session.trouble().is_none() {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    session.until_trouble().await;
     session.stop().stop();
 }
 

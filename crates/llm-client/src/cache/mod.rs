@@ -28,13 +28,14 @@ mod writer;
 use std::{
     path::Path,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, SystemTime},
 };
 
 use schema::{CallContext, text::counted};
+use tokio::sync::SetOnce;
 
 pub use cached::Cached;
 pub use contents::{CacheContents, CacheGroup};
@@ -78,7 +79,7 @@ struct Shared {
     opened: SystemTime,
     flights: Flights,
     counters: Counters,
-    trouble: OnceLock<String>,
+    trouble: SetOnce<String>,
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +113,7 @@ impl Cache {
                 opened: row::time(row::micros(SystemTime::now())),
                 flights: Flights::default(),
                 counters: Counters::default(),
-                trouble: OnceLock::new(),
+                trouble: SetOnce::new(),
             }),
         }
     }
@@ -149,6 +150,11 @@ impl Cache {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble.get().cloned()
+    }
+
+    /// Waits for a reply that could not be stored, and returns the reason: [`Cache::trouble`].
+    pub async fn until_trouble(&self) -> String {
+        self.shared.trouble.wait().await.clone()
     }
 
     /// Attempts a second that `endpoint` took, if a run learned it in the last hour.
