@@ -1,27 +1,17 @@
 //! Faults of the server and of the network.
 
-use std::{
-    collections::BTreeMap,
-    error::Error,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{error::Error, time::Instant};
 
 use scripted_llm::{Fault, ScriptedServer};
 
 use super::{
-    project::{Project, Size, difference, files},
+    project::{Project, Size, TREE, difference, files},
     promises::{self, End, Rows},
     proxy::{DAMAGES, Damage, Proxy},
     random::Random,
     table::Table,
-};
-
-const SIZE: Size = Size {
-    scenarios: 6,
-    samples: 1,
-    turns: 2,
-    in_flight: 4,
+    trial::Trial,
+    undisturbed::Undisturbed,
 };
 
 /// Few attempts and a breaker that opens early, so that a case takes seconds. The judge may fail in every row.
@@ -117,41 +107,33 @@ fn troubles(random: &mut Random) -> Vec<Disturbance> {
     all
 }
 
-/// An undisturbed run.
-struct Undisturbed {
-    tree: BTreeMap<PathBuf, Vec<u8>>,
-    answered: BTreeMap<String, u64>,
-}
-
-/// Runs cases until `time` is over. Returns the number of broken promises.
-pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn Error>> {
+/// Runs cases until the time is over. Returns the number of broken promises.
+pub(super) async fn measure(trial: &Trial) -> Result<usize, Box<dyn Error>> {
     let columns = [
         "fault", "calls", "scored", "unscored", "not run", "then", "again", "s",
     ];
     let mut table = Table::new("faults of server and network", &columns);
+    let undisturbed = undisturbed(trial).await?;
     let began = Instant::now();
-    let undisturbed = undisturbed().await?;
-    let mut random = Random::new(seed);
+    let mut random = Random::new(trial.seed);
     for trouble in troubles(&mut random) {
-        if began.elapsed() >= time {
+        if began.elapsed() >= trial.time {
             break;
         }
-        case(&trouble, &undisturbed, random.next(), &mut table).await?;
+        case(trial, &trouble, &undisturbed, random.next(), &mut table).await?;
     }
     Ok(table.print())
 }
 
-async fn undisturbed() -> Result<Undisturbed, Box<dyn Error>> {
+async fn undisturbed(trial: &Trial) -> Result<Undisturbed, Box<dyn Error>> {
     let server = ScriptedServer::start().await?;
-    let project = Project::new(&server.base_url(), SIZE, SETTINGS)?;
+    let project = trial.project(&server.base_url(), Size::SMALL, SETTINGS)?;
     project.succeeds(&RUN).await?;
-    Ok(Undisturbed {
-        tree: files(&project.benchmarks())?,
-        answered: promises::answered(&server.stats()),
-    })
+    Undisturbed::of(&project, TREE, &server.stats())
 }
 
 async fn case(
+    trial: &Trial,
     trouble: &Disturbance,
     undisturbed: &Undisturbed,
     seed: u64,
@@ -167,20 +149,17 @@ async fn case(
         Disturbance::Network(damages, share) => (&damages[..], *share),
     };
     let proxy = Proxy::start(server.address(), damages, share, seed).await?;
-    let project = Project::new(&proxy.base_url(), SIZE, SETTINGS)?;
+    let project = trial.project(&proxy.base_url(), Size::SMALL, SETTINGS)?;
     let mut broken = Vec::new();
     let first = disturbed(&project, &mut broken).await?;
     server.set_faults([]);
     proxy.mend();
     let then = mended(trouble, &project, undisturbed, &mut broken).await?;
-    let repeated = promises::repeated(&server.stats(), &undisturbed.answered);
-    // Where replies are others, so are the requests after them, and rows may have some in common.
-    if repeated > proxy.damaged() && !trouble.changes_replies() {
-        broken.push(format!(
-            "{repeated} replies were paid twice; {} did not arrive whole",
-            proxy.damaged()
-        ));
-    }
+    let repeated = match trouble.changes_replies() {
+        // Where replies are others, so are the requests after them, and rows may have some in common.
+        true => undisturbed.repeated(&server.stats()),
+        false => undisturbed.paid_twice(&server.stats(), proxy.damaged(), &mut broken),
+    };
     let requests = server.stats().requests;
     table.push(
         vec![
@@ -218,7 +197,7 @@ fn faults(kinds: &[&str], share: f64) -> Result<Vec<Fault>, Box<dyn Error>> {
 /// The run with the trouble.
 async fn disturbed(project: &Project, broken: &mut Vec<String>) -> Result<Rows, Box<dyn Error>> {
     let ran = project.run(&RUN).await?;
-    let rows = promises::rows(project, SIZE, End::Whole, broken)?;
+    let rows = promises::rows(project, Size::SMALL, End::Whole, broken)?;
     // 3 says that nothing could be run: no row has a verdict.
     let is_right = match (rows.failed + rows.absent, ran.code) {
         // A judge without any usable verdict is no good end either.
@@ -233,7 +212,7 @@ async fn disturbed(project: &Project, broken: &mut Vec<String>) -> Result<Rows, 
             ran.reason()
         ));
     }
-    promises::records(project, broken).await?;
+    promises::records(project, ".", broken).await?;
     Ok(rows)
 }
 
@@ -245,8 +224,8 @@ async fn mended(
     broken: &mut Vec<String>,
 ) -> Result<Rows, Box<dyn Error>> {
     let ran = project.run(&RUN).await?;
-    let rows = promises::rows(project, SIZE, End::Whole, broken)?;
-    promises::records(project, broken).await?;
+    let rows = promises::rows(project, Size::SMALL, End::Whole, broken)?;
+    promises::records(project, ".", broken).await?;
     if rows.absent > 0 {
         broken.push(format!(
             "{} rows are not there after the second run",
@@ -261,8 +240,7 @@ async fn mended(
                 ran.reason()
             ));
         }
-        let tree = files(&project.benchmarks())?;
-        broken.extend(difference(&tree, &undisturbed.tree));
+        broken.extend(undisturbed.difference(&project.benchmarks())?);
     }
     if ran.code != 0 {
         // What failed again is called for again.

@@ -9,19 +9,13 @@ use scripted_llm::ScriptedServer;
 use tokio::{process::Command, time::sleep};
 
 use super::{
-    project::{Project, Size, difference, ended, files},
+    project::{Project, RUN, Size, TREE, ended},
     promises::{self, End},
     random::Random,
     table::Table,
+    trial::Trial,
+    undisturbed::Undisturbed,
 };
-
-const SIZE: Size = Size {
-    scenarios: 6,
-    samples: 1,
-    turns: 2,
-    in_flight: 4,
-};
-const RUN: [&str; 3] = ["run", "bench", "--quiet"];
 
 /// The blocks of 512 bytes of the largest file of a run, about. A limit above it does nothing.
 const BLOCKS: usize = 400;
@@ -40,20 +34,19 @@ enum Limit {
     Clock(i64),
 }
 
-/// Runs cases until `time` is over. Returns the number of broken promises.
-pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn Error>> {
+/// Runs cases until the time is over. Returns the number of broken promises.
+pub(super) async fn measure(trial: &Trial) -> Result<usize, Box<dyn Error>> {
     let columns = ["limit", "exit", "scored", "lost", "again", "s"];
     let mut table = Table::new("full disk, few files, clock", &columns);
-    let began = Instant::now();
-    let mut random = Random::new(seed);
+    let mut random = Random::new(trial.seed);
     let server = ScriptedServer::start().await?;
-    let alone = Project::new(&server.base_url(), SIZE, "")?;
+    let alone = trial.project(&server.base_url(), Size::SMALL, "")?;
     alone.succeeds(&RUN).await?;
-    let expected = files(&alone.benchmarks())?;
-    let answered = promises::answered(&server.stats());
+    let undisturbed = Undisturbed::of(&alone, TREE, &server.stats())?;
     let clock = has_clock().await;
+    let began = Instant::now();
     for number in 0.. {
-        if began.elapsed() >= time {
+        if began.elapsed() >= trial.time {
             break;
         }
         let limit = match number % 5 {
@@ -68,7 +61,7 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
             .latency(Duration::from_millis(4))
             .start()
             .await?;
-        let project = Project::new(&server.base_url(), SIZE, "")?;
+        let project = trial.project(&server.base_url(), Size::SMALL, "")?;
         let code = limited(&project, limit, &mut broken).await?;
         let lost = server
             .stats()
@@ -78,7 +71,7 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
             0 => End::Whole,
             _ => End::Stopped,
         };
-        let rows = promises::rows(&project, SIZE, end, &mut broken)?;
+        let rows = promises::rows(&project, Size::SMALL, end, &mut broken)?;
         let again = project.run(&RUN).await?;
         if again.code != 0 {
             broken.push(format!(
@@ -87,14 +80,9 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
                 again.reason()
             ));
         }
-        broken.extend(difference(&files(&project.benchmarks())?, &expected));
-        promises::records(&project, &mut broken).await?;
-        let repeated = promises::repeated(&server.stats(), &answered);
-        if repeated > lost {
-            broken.push(format!(
-                "{repeated} calls were made again; {lost} replies were not stored"
-            ));
-        }
+        broken.extend(undisturbed.difference(&project.benchmarks())?);
+        promises::records(&project, ".", &mut broken).await?;
+        let repeated = undisturbed.paid_twice(&server.stats(), lost, &mut broken);
         table.push(
             vec![
                 format!("{limit:?}"),
@@ -135,7 +123,7 @@ async fn limited(
         Limit::Blocks(_) => r#"trap "" XFSZ; ulimit -f "$0" && exec "$@""#,
         _ => r#"ulimit -n "$0" && exec "$@""#,
     };
-    let command = project.command(&["sh", "-c", script, &number], &RUN)?;
+    let command = project.command(&["sh", "-c", script, &number], &RUN);
     let ran = ended(command, &RUN).await?;
     let reported = ran.err.contains("error: ") || ran.err.contains("warning: ");
     match ran.code {
@@ -157,7 +145,7 @@ async fn jumping(
 ) -> Result<i32, Box<dyn Error>> {
     let times = project.path().join("clock");
     std::fs::write(&times, "+0\n")?;
-    let mut command = project.command(&["faketime", "-f", "+0"], &RUN)?;
+    let mut command = project.command(&["faketime", "-f", "+0"], &RUN);
     command
         .env("FAKETIME_TIMESTAMP_FILE", &times)
         .env("FAKETIME_NO_CACHE", "1")

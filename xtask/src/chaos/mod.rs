@@ -3,6 +3,7 @@
 //! Each case is a project in a folder of its own, the command in a process of its own, and the scripted server in this one, which counts
 //! how often it answered each request.
 
+mod cluster;
 mod faults;
 mod kills;
 mod limits;
@@ -14,20 +15,27 @@ mod random;
 mod soak;
 mod table;
 mod together;
+mod trial;
+mod undisturbed;
 
-use std::{error::Error, path::PathBuf, time::Duration};
+use std::{env, error::Error, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
+
+use self::trial::Trial;
 
 /// Flags of `cargo xtask chaos`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ChaosArgs {
     /// How long each part goes on, in seconds: the case in progress comes to its end.
-    #[arg(long, default_value_t = 60, global = true)]
+    #[arg(long, default_value_t = 60, global = true, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
     /// What cases and moments follow from.
     #[arg(long, default_value_t = 1, global = true)]
     seed: u64,
+    /// The command that is tried, such as an installed `probity` [default: the one of this build].
+    #[arg(long, value_name = "PATH", global = true)]
+    program: Option<PathBuf>,
     #[command(subcommand)]
     part: Option<Part>,
 }
@@ -43,6 +51,8 @@ enum Part {
         #[arg(long, default_value_t = 100)]
         kills: u32,
     },
+    /// Rows on workers, of which one, the run or the NATS server is killed each second. Needs a nats-server, and a command with workers.
+    Cluster,
     /// A full disk, few open files, a clock that is set back and forth.
     Limits,
     /// Two processes on one tree, and on one cache.
@@ -62,26 +72,40 @@ enum Part {
 
 /// Runs the parts. Returns the number of broken promises.
 pub(crate) async fn run(args: ChaosArgs) -> Result<usize, Box<dyn Error>> {
-    let (time, seed) = (Duration::from_secs(args.seconds), args.seed);
+    let trial = Trial {
+        // Commands run in folders of their own.
+        program: match args.program {
+            Some(program) => program
+                .canonicalize()
+                .map_err(|error| format!("{}: {error}", program.display()))?,
+            None => env::current_exe()?,
+        },
+        time: Duration::from_secs(args.seconds),
+        seed: args.seed,
+    };
     match args.part {
-        Some(Part::Faults) => faults::measure(time, seed).await,
-        Some(Part::Kills { kills }) => kills::measure(kills, time, seed).await,
-        Some(Part::Limits) => limits::measure(time, seed).await,
-        Some(Part::Together) => together::measure(time, seed).await,
-        Some(Part::Mutants) => mutants::measure(time, seed).await,
-        Some(Part::Soak { conversations }) => soak::measure(conversations).await,
+        Some(Part::Faults) => faults::measure(&trial).await,
+        Some(Part::Kills { kills }) => kills::measure(&trial, kills).await,
+        Some(Part::Cluster) => cluster::measure(&trial).await,
+        Some(Part::Limits) => limits::measure(&trial).await,
+        Some(Part::Together) => together::measure(&trial).await,
+        Some(Part::Mutants) => mutants::measure(&trial).await,
+        Some(Part::Soak { conversations }) => soak::measure(&trial, conversations).await,
         Some(Part::Read { more, kept }) => {
-            let read =
-                move || mutants::read(time, seed, &more, &kept).map_err(|error| error.to_string());
+            let read = move || {
+                let (time, seed) = (trial.time, trial.seed);
+                mutants::read(time, seed, &more, &kept).map_err(|error| error.to_string())
+            };
             tokio::task::spawn_blocking(read).await??;
             Ok(0)
         }
         None => {
-            let mut broken = faults::measure(time, seed).await?;
-            broken += kills::measure(u32::MAX, time, seed).await?;
-            broken += limits::measure(time, seed).await?;
-            broken += together::measure(time, seed).await?;
-            broken += mutants::measure(time, seed).await?;
+            let mut broken = faults::measure(&trial).await?;
+            broken += kills::measure(&trial, u32::MAX).await?;
+            broken += cluster::measure(&trial).await?;
+            broken += limits::measure(&trial).await?;
+            broken += together::measure(&trial).await?;
+            broken += mutants::measure(&trial).await?;
             Ok(broken)
         }
     }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     error::Error,
     fs,
     path::{Path, PathBuf},
@@ -18,16 +17,20 @@ use tokio::{
 };
 
 /// How long a command may take before it counts as one that never ends.
-const PATIENCE: Duration = Duration::from_secs(150);
+pub(super) const PATIENCE: Duration = Duration::from_secs(150);
 
 /// The page that a run writes beside its results shows when the run was.
 const REPORT: &str = "report.html";
+
+/// The folder of benchmarks.
+pub(super) const TREE: &str = "benchmarks";
 
 /// The targets of a project, which are scripted models.
 pub(super) const TARGETS: [&str; 2] = ["agreeable", "careful"];
 
 /// A project of the benchmark `bench`.
 pub(super) struct Project {
+    program: PathBuf,
     folder: TempDir,
 }
 
@@ -57,17 +60,37 @@ pub(super) struct Size {
     pub(super) in_flight: usize,
 }
 
+impl Size {
+    /// A run of a second, of 12 rows.
+    pub(super) const SMALL: Self = Self {
+        scenarios: 6,
+        samples: 1,
+        turns: 2,
+        in_flight: 4,
+    };
+}
+
+/// The command of a whole run.
+pub(super) const RUN: [&str; 3] = ["run", "bench", "--quiet"];
+
 impl Project {
     /// A project of `size` on the models of the server at `base_url`, which cost a dollar for a million tokens.
-    pub(super) fn new(base_url: &str, size: Size, more: &str) -> Result<Self, Box<dyn Error>> {
-        let project = Self {
-            folder: tempfile::Builder::new()
-                .prefix("probity-chaos-")
-                .tempdir()?,
-        };
+    pub(super) fn new(
+        program: PathBuf,
+        base_url: &str,
+        size: Size,
+        more: &str,
+    ) -> Result<Self, Box<dyn Error>> {
+        let project = Self::empty(program)?;
         crate::bench::prepare(project.path(), size.scenarios)?;
         project.configure(base_url, size, more)?;
         Ok(project)
+    }
+
+    fn empty(program: PathBuf) -> Result<Self, Box<dyn Error>> {
+        let mut folder = tempfile::Builder::new();
+        let folder = folder.prefix("probity-chaos-").tempdir()?;
+        Ok(Self { program, folder })
     }
 
     /// Writes the configuration; `more` are further lines.
@@ -107,21 +130,28 @@ impl Project {
 
     /// A copy, with the times of the files.
     pub(super) async fn copy(&self) -> Result<Self, Box<dyn Error>> {
-        let copy = Self {
-            folder: tempfile::Builder::new()
-                .prefix("probity-chaos-")
-                .tempdir()?,
-        };
-        let mut from = self.path().as_os_str().to_owned();
-        from.push("/.");
+        let copy = Self::empty(self.program.clone())?;
+        self.copy_within(".", copy.path()).await?;
+        Ok(copy)
+    }
+
+    /// Copies what is in the folder `from` into the folder `to`, which is created. Both may be below the project's folder.
+    pub(super) async fn copy_within(
+        &self,
+        from: &str,
+        to: impl AsRef<Path>,
+    ) -> Result<(), Box<dyn Error>> {
+        let to = self.path().join(to);
+        fs::create_dir_all(&to)?;
         let status = Command::new("cp")
-            .arg("-a")
-            .args([&*from, copy.path().as_os_str()])
+            .args(["-a", &format!("{from}/.")])
+            .arg(to)
+            .current_dir(self.path())
             .status()
             .await?;
         match status.success() {
-            true => Ok(copy),
-            false => Err(format!("a project cannot be copied: {status}").into()),
+            true => Ok(()),
+            false => Err(format!("{from} cannot be copied: {status}").into()),
         }
     }
 
@@ -130,21 +160,16 @@ impl Project {
     }
 
     pub(super) fn benchmarks(&self) -> PathBuf {
-        self.path().join("benchmarks")
+        self.path().join(TREE)
     }
 
     /// The command with `args`, ready to start; `launcher` is a command that starts it, if any.
-    pub(super) fn command(
-        &self,
-        launcher: &[&str],
-        args: &[&str],
-    ) -> Result<Command, Box<dyn Error>> {
-        let program = env::current_exe()?;
+    pub(super) fn command(&self, launcher: &[&str], args: &[&str]) -> Command {
         let mut command = match launcher {
-            [] => Command::new(program),
+            [] => Command::new(&self.program),
             [first, rest @ ..] => {
                 let mut command = Command::new(first);
-                command.args(rest).arg(program);
+                command.args(rest).arg(&self.program);
                 command
             }
         };
@@ -155,12 +180,12 @@ impl Project {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        Ok(command)
+        command
     }
 
     /// Starts the command with `args`; its output is discarded.
     pub(super) fn start(&self, args: &[&str]) -> Result<Child, Box<dyn Error>> {
-        let mut command = self.command(&[], args)?;
+        let mut command = self.command(&[], args);
         Ok(command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -169,7 +194,7 @@ impl Project {
 
     /// Runs the command to its end.
     pub(super) async fn run(&self, args: &[&str]) -> Result<CommandResult, Box<dyn Error>> {
-        ended(self.command(&[], args)?, args).await
+        ended(self.command(&[], args), args).await
     }
 
     /// Runs the command to its end, which must be a good one.

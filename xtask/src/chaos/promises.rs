@@ -9,7 +9,7 @@ use schema::ScoreOutcome;
 use scripted_llm::Stats;
 use serde::Deserialize;
 
-use super::project::{Project, Size, TARGETS};
+use super::project::{Project, Size, TARGETS, TREE};
 
 /// How the rows of a tree ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,22 +115,27 @@ fn list<T: for<'de> Deserialize<'de>>(path: &std::path::Path) -> Result<Vec<T>, 
     rows.map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// The journal of the newest run holds its rules, its sums with the tree among them; every file is valid.
+/// In `folder`, which is the project's or one below it, the journal of the newest run holds its rules, its sums with the tree among them, and
+/// every file is valid.
 pub(super) async fn records(
     project: &Project,
+    folder: &str,
     broken: &mut Vec<String>,
 ) -> Result<(), Box<dyn Error>> {
-    let checked = project.run(&["journal", "check"]).await?;
+    let (tree, records) = (format!("{folder}/{TREE}"), format!("{folder}/.probity"));
+    let checked = project
+        .run(&["--benchmarks", &tree, "journal", "check"])
+        .await?;
     if checked.code != 0 {
-        let lines = checked.out.lines().chain(checked.err.lines());
-        let failed: Vec<_> = lines.filter(|line| line.contains("fail")).take(4).collect();
-        broken.push(format!(
-            "journal check ended with {}: {}",
-            checked.code,
-            failed.join(" / ")
-        ));
+        let failures = checked.out.lines().skip_while(|line| *line != "Failures");
+        let failures: Vec<_> = failures.skip(1).take(2).map(str::trim).collect();
+        let why = match failures.is_empty() {
+            true => checked.reason(),
+            false => failures.join(" / "),
+        };
+        broken.push(format!("journal check ended with {}: {why}", checked.code));
     }
-    let valid = project.run(&["validate", "benchmarks", ".probity"]).await?;
+    let valid = project.run(&["validate", &tree, &records]).await?;
     if valid.code != 0 {
         let lines: Vec<_> = valid.out.lines().chain(valid.err.lines()).take(3).collect();
         broken.push(format!(
@@ -160,12 +165,16 @@ pub(super) fn repeated(stats: &Stats, once: &BTreeMap<String, u64>) -> u64 {
     beyond.sum()
 }
 
-/// The replies in the cache of a project. Its file may be open in a run's process.
+/// The replies in the caches of a project and of its shards. Their files may be open in a run's process.
 pub(super) fn stored(project: &Project) -> u64 {
-    let path = project.path().join(".probity/cache.sqlite");
-    if !path.exists() {
-        return 0;
-    }
-    let cache = llm_client::Cache::open(path, llm_client::CacheSettings::default()).ok();
-    cache.and_then(|cache| cache.count().ok()).unwrap_or(0)
+    let shards = std::fs::read_dir(project.path().join("shards"));
+    let shards = shards.into_iter().flatten().flatten();
+    let folders = shards.map(|shard| shard.path());
+    let folders = folders.chain([project.path().to_owned()]);
+    let caches = folders.map(|folder| folder.join(".probity/cache.sqlite"));
+    let counts = caches.filter(|path| path.exists()).map(|path| {
+        let cache = llm_client::Cache::open(path, llm_client::CacheSettings::default()).ok();
+        cache.and_then(|cache| cache.count().ok()).unwrap_or(0)
+    });
+    counts.sum()
 }

@@ -9,16 +9,16 @@ use std::{
 use tokio::time::sleep;
 
 use super::{
-    project::{Project, Size},
+    project::{Project, RUN, Size},
     promises::{self, End},
     table::Table,
+    trial::Trial,
 };
 use crate::bench::Server;
 
 /// Scenarios of the run; the rest are samples.
 const SCENARIOS: usize = 500;
 const IN_FLIGHT: usize = 64;
-const RUN: [&str; 3] = ["run", "bench", "--quiet"];
 /// Lines of the table.
 const PARTS: usize = 10;
 /// How much more memory the second half of a run may take than the second tenth, in MB: what a run keeps for each row is below 100 bytes.
@@ -35,7 +35,7 @@ struct Sample {
 }
 
 /// Runs so many conversations of one turn. Returns the number of broken promises.
-pub(super) async fn measure(conversations: usize) -> Result<usize, Box<dyn Error>> {
+pub(super) async fn measure(trial: &Trial, conversations: usize) -> Result<usize, Box<dyn Error>> {
     let columns = ["seconds", "replies", "MB", "files"];
     let mut table = Table::new("soak", &columns);
     let per_target = conversations.div_ceil(2);
@@ -46,7 +46,7 @@ pub(super) async fn measure(conversations: usize) -> Result<usize, Box<dyn Error
         in_flight: IN_FLIGHT,
     };
     let server = Server::start(2).await?;
-    let project = Project::new(&server.base_url, size, "")?;
+    let project = trial.project(&server.base_url, size, "")?;
     let (samples, took) = watched(&project, &server).await?;
     let mut broken = Vec::new();
     let step = samples.len().div_ceil(PARTS).max(1);
@@ -69,7 +69,7 @@ pub(super) async fn measure(conversations: usize) -> Result<usize, Box<dyn Error
             rows.unscored, rows.absent
         ));
     }
-    promises::records(&project, &mut broken).await?;
+    promises::records(&project, ".", &mut broken).await?;
     table.push(
         vec![
             format!("{:.0} in all", took.as_secs_f64()),

@@ -9,36 +9,30 @@ use scripted_llm::ScriptedServer;
 use tokio::time::sleep;
 
 use super::{
-    project::{Project, Size, difference, ended, files},
+    project::{Project, RUN, Size, TREE, ended},
     promises,
     random::Random,
     table::Table,
+    trial::Trial,
+    undisturbed::Undisturbed,
 };
 
-const SIZE: Size = Size {
-    scenarios: 6,
-    samples: 1,
-    turns: 2,
-    in_flight: 4,
-};
-const RUN: [&str; 3] = ["run", "bench", "--quiet"];
 /// The same benchmark under another name: other rows, the same cache.
 const OTHER: [&str; 3] = ["run", "other", "--quiet"];
 
-/// Runs cases until `time` is over. Returns the number of broken promises.
-pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn Error>> {
+/// Runs cases until the time is over. Returns the number of broken promises.
+pub(super) async fn measure(trial: &Trial) -> Result<usize, Box<dyn Error>> {
     let columns = ["two processes", "exits", "calls", "again", "s"];
     let mut table = Table::new("two processes", &columns);
-    let began = Instant::now();
-    let mut random = Random::new(seed);
+    let mut random = Random::new(trial.seed);
     let server = ScriptedServer::start().await?;
-    let alone = two_benchmarks(&server.base_url()).await?;
+    let alone = two_benchmarks(trial, &server.base_url()).await?;
     alone.succeeds(&RUN).await?;
     alone.succeeds(&OTHER).await?;
-    let expected = files(&alone.benchmarks())?;
-    let answered = promises::answered(&server.stats());
+    let undisturbed = Undisturbed::of(&alone, TREE, &server.stats())?;
+    let began = Instant::now();
     for number in 0.. {
-        if began.elapsed() >= time {
+        if began.elapsed() >= trial.time {
             break;
         }
         let began = Instant::now();
@@ -47,7 +41,7 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
             .latency(Duration::from_millis(6))
             .start()
             .await?;
-        let project = two_benchmarks(&server.base_url()).await?;
+        let project = two_benchmarks(trial, &server.base_url()).await?;
         let (name, second) = match number % 2 {
             0 => ("one tree", &RUN),
             _ => ("one cache", &OTHER),
@@ -56,13 +50,13 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
         let codes = both(&project, second, later, &mut broken).await?;
         project.succeeds(&RUN).await?;
         project.succeeds(&OTHER).await?;
-        broken.extend(difference(&files(&project.benchmarks())?, &expected));
-        promises::records(&project, &mut broken).await?;
-        let repeated = promises::repeated(&server.stats(), &answered);
-        // Two processes may need the same reply at the same moment.
-        if repeated > 0 && second == &RUN {
-            broken.push(format!("{repeated} calls were made twice"));
-        }
+        broken.extend(undisturbed.difference(&project.benchmarks())?);
+        promises::records(&project, ".", &mut broken).await?;
+        let repeated = match second == &RUN {
+            true => undisturbed.paid_twice(&server.stats(), 0, &mut broken),
+            // Two processes may need the same reply at the same moment.
+            false => undisturbed.repeated(&server.stats()),
+        };
         table.push(
             vec![
                 format!("{name}, {} ms apart", later.as_millis()),
@@ -77,17 +71,11 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
     Ok(table.print())
 }
 
-async fn two_benchmarks(base_url: &str) -> Result<Project, Box<dyn Error>> {
-    let project = Project::new(base_url, SIZE, "")?;
-    let status = tokio::process::Command::new("cp")
-        .args(["-a", "benchmarks/bench", "benchmarks/other"])
-        .current_dir(project.path())
-        .status()
-        .await?;
-    match status.success() {
-        true => Ok(project),
-        false => Err(format!("a benchmark cannot be copied: {status}").into()),
-    }
+async fn two_benchmarks(trial: &Trial, base_url: &str) -> Result<Project, Box<dyn Error>> {
+    let project = trial.project(base_url, Size::SMALL, "")?;
+    let copied = project.copy_within("benchmarks/bench", "benchmarks/other");
+    copied.await?;
+    Ok(project)
 }
 
 /// Starts both commands. Of two on one tree, the one that comes second says that the other one is at work, and ends with 3.
@@ -97,7 +85,7 @@ async fn both(
     later: Duration,
     broken: &mut Vec<String>,
 ) -> Result<(i32, i32), Box<dyn Error>> {
-    let (first, other) = (project.command(&[], &RUN)?, project.command(&[], second)?);
+    let (first, other) = (project.command(&[], &RUN), project.command(&[], second));
     let other = async {
         sleep(later).await;
         ended(other, second).await

@@ -9,6 +9,7 @@
 
 mod architecture;
 mod bench;
+mod chaos;
 mod doc_paths;
 mod event_messages;
 mod idiom;

@@ -27,6 +27,7 @@ use super::{
     project::{Project, Size},
     random::Random,
     table::Table,
+    trial::Trial,
 };
 
 const SIZE: Size = Size {
@@ -47,21 +48,25 @@ struct Counts {
     broken: Vec<(String, String)>,
 }
 
-/// Gives changed files to the parsers for `time`. Returns the number of broken promises.
-pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn Error>> {
+/// Gives changed files to the parsers. Returns the number of broken promises.
+pub(super) async fn measure(trial: &Trial) -> Result<usize, Box<dyn Error>> {
     let mut table = Table::new("changed files", &["parser", "files", "slowest ms"]);
-    let project = finished().await?;
+    let project = finished(trial).await?;
     let kept = std::env::temp_dir().join(format!("probity-mutants-{}", std::process::id()));
     fs::create_dir_all(&kept)?;
     let mut command = Command::new(std::env::current_exe()?);
     command
-        .args(["chaos", "--seed", &seed.to_string()])
-        .args(["--seconds", &time.as_secs().max(1).to_string(), "read"])
+        .args(["chaos", "--seed", &trial.seed.to_string()])
+        .args([
+            "--seconds",
+            &trial.time.as_secs().max(1).to_string(),
+            "read",
+        ])
         .args([project.path(), &kept])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true);
-    let output = tokio::time::timeout(time + 3 * BUSY, command.output()).await;
+    let output = tokio::time::timeout(trial.time + 3 * BUSY, command.output()).await;
     let counts = match output {
         Ok(output) => {
             let output = output?;
@@ -93,9 +98,9 @@ pub(super) async fn measure(time: Duration, seed: u64) -> Result<usize, Box<dyn 
 }
 
 /// A finished run with a journal, a cassette and exports.
-async fn finished() -> Result<Project, Box<dyn Error>> {
+async fn finished(trial: &Trial) -> Result<Project, Box<dyn Error>> {
     let server = ScriptedServer::start().await?;
-    let project = Project::new(&server.base_url(), SIZE, "")?;
+    let project = trial.project(&server.base_url(), SIZE, "")?;
     for args in [
         &["run", "bench", "--quiet"][..],
         &["pack", "--quiet", "--out", "run.cassette"],
