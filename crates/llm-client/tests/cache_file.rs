@@ -152,7 +152,7 @@ async fn a_full_disk_costs_no_reply_and_is_reported() {
         .with_cache(cache.clone())
         .model(endpoint.settings())
         .unwrap();
-    let told = tokio::spawn({
+    let waiting = tokio::spawn({
         let cache = cache.clone();
         async move { (cache.until_trouble().await, cache.stats().not_stored) }
     });
@@ -165,7 +165,7 @@ async fn a_full_disk_costs_no_reply_and_is_reported() {
     let trouble = cache.trouble().unwrap();
     assert!(trouble.contains("disk is full"), "{trouble}");
     // Who waits for it knows before another reply is lost.
-    assert_eq!(told.await.unwrap(), (trouble.clone(), 1));
+    assert_eq!(waiting.await.unwrap(), (trouble.clone(), 1));
     assert!(trouble.contains(&path.display().to_string()), "{trouble}");
     assert_eq!(cache.count().unwrap(), stats.stored);
 

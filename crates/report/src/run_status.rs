@@ -77,13 +77,15 @@ fn title(status: &RunStatus) -> String {
     )
 }
 
-/// The benchmarks, with `between` between two of them, and the part that is played; `None` of a whole safety evaluation.
+/// The benchmarks, with `between` between two of them, and the part; `None` of a whole safety evaluation.
 pub(crate) fn subject(status: &RunStatus, between: &str) -> Option<String> {
     let names = status.benchmarks.join(between);
     let shard = status.shard.map(|shard| shard.to_string());
-    let parts = [(!names.is_empty()).then_some(names), shard];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    match (names.is_empty(), shard) {
+        (true, shard) => shard,
+        (false, None) => Some(names),
+        (false, Some(shard)) => Some(format!("{names}, {shard}")),
+    }
 }
 
 /// The state in a few words.

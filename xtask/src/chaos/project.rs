@@ -88,9 +88,12 @@ impl Project {
     }
 
     fn empty(program: PathBuf) -> Result<Self, Box<dyn Error>> {
-        let mut folder = tempfile::Builder::new();
-        let folder = folder.prefix("probity-chaos-").tempdir()?;
-        Ok(Self { program, folder })
+        Ok(Self {
+            program,
+            folder: tempfile::Builder::new()
+                .prefix("probity-chaos-")
+                .tempdir()?,
+        })
     }
 
     /// Writes the configuration; `more` are further lines.

@@ -127,8 +127,8 @@ pub(super) async fn records(
         .run(&["--benchmarks", &tree, "journal", "check"])
         .await?;
     if checked.code != 0 {
-        let failures = checked.out.lines().skip_while(|line| *line != "Failures");
-        let failures: Vec<_> = failures.skip(1).take(2).map(str::trim).collect();
+        let from_failures = checked.out.lines().skip_while(|line| *line != "Failures");
+        let failures: Vec<_> = from_failures.skip(1).take(2).map(str::trim).collect();
         let why = match failures.is_empty() {
             true => checked.reason(),
             false => failures.join(" / "),
@@ -167,10 +167,11 @@ pub(super) fn repeated(stats: &Stats, once: &BTreeMap<String, u64>) -> u64 {
 
 /// The replies in the caches of a project and of its shards. Their files may be open in a run's process.
 pub(super) fn stored(project: &Project) -> u64 {
-    let shards = std::fs::read_dir(project.path().join("shards"));
-    let shards = shards.into_iter().flatten().flatten();
-    let folders = shards.map(|shard| shard.path());
-    let folders = folders.chain([project.path().to_owned()]);
+    let entries = std::fs::read_dir(project.path().join("shards"));
+    let shards = entries.into_iter().flatten().flatten();
+    let folders = shards
+        .map(|shard| shard.path())
+        .chain([project.path().to_owned()]);
     let caches = folders.map(|folder| folder.join(".probity/cache.sqlite"));
     let counts = caches.filter(|path| path.exists()).map(|path| {
         let cache = llm_client::Cache::open(path, llm_client::CacheSettings::default()).ok();
