@@ -78,10 +78,21 @@ class Results:
         return rates
 
     def _read(self, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        for target in self.targets():
-            path = self.path / "runs" / target / file
-            for row in _rows.array(path) if path.exists() else ():
-                yield target, row
+        with tempfile.TemporaryDirectory() as copied:
+            root = self.path
+            if self._in_segments(file):
+                # Python before 3.14 cannot read zstd: the command writes plain files.
+                call(["export", "tree", self.name, "--benchmarks", str(self.path.parent), "--plain", copied])
+                root = Path(copied) / self.name
+            for target in self.targets():
+                path = root / "runs" / target / file
+                for row in _rows.array(path) if path.exists() else ():
+                    yield target, row
+
+    def _in_segments(self, file: str) -> bool:
+        """Whether a target has the rows of this file in segments."""
+        folders = [self.path / "runs" / target for target in self.targets()]
+        return any((folder / file.removesuffix(".json") / "index.json").exists() and not (folder / file).exists() for folder in folders)
 
     def scores(self) -> Iterator[ScoreRow]:
         """The verdicts of all targets: one for each conversation and metric."""

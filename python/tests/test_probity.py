@@ -345,6 +345,17 @@ def test_a_program_plays_the_user(folder: Path) -> None:
     assert {fault["fault"] for row in rows for fault in row["_simulator_faults"]} == {"empty_turn"}
 
 
+def test_rows_in_segments_are_read(folder: Path) -> None:
+    settings = {"generation.turns": 1, "tree.segments": True}
+    run = probity.run("sycophancy", folder=folder, set=settings)
+    assert (run.path / "runs" / "my-agent" / "scores" / "index.json").exists()
+    rows = {"conversations": list(run.conversations()), "scores": list(run.scores()), "messages": list(run.messages())}
+    assert {row.target for row in rows["conversations"]} == {"my-agent", "scripted-careful"}
+    plain = probity.run("sycophancy", folder=folder, set={"generation.turns": 1})
+    assert not (plain.path / "runs" / "my-agent" / "scores").exists()
+    assert rows == {"conversations": list(plain.conversations()), "scores": list(plain.scores()), "messages": list(plain.messages())}
+
+
 def test_a_program_answers_tools(folder: Path) -> None:
     (folder / "bank.py").write_text(BANK)
     with play(folder / "bank.py") as bank:

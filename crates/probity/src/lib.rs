@@ -88,8 +88,8 @@ pub use transfer::{
     ImportTasks, ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut,
     MergeOptions, MergeReport, MergedBenchmark, MergedSafety, MergedTarget, MissingReply,
     OutFolder, Player, READER_THREAD, Recorder, SafetyRecording, SafetyRecordingFile, TreeFile,
-    VerdictCondition, VerdictRule, export, export_safety, import, import_data, import_labelled,
-    merge, read_metrics, tree_files, write_cassette,
+    VerdictCondition, VerdictRule, export, export_safety, export_tree, import, import_data,
+    import_labelled, merge, read_metrics, tree_files, write_cassette,
 };
 pub use verdicts::target_verdicts;
 pub use {

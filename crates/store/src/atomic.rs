@@ -10,13 +10,17 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::check_replaceable;
-use crate::{BenchmarkDir, RunError};
+use crate::{BenchmarkDir, RunError, segments::ROW_FOLDERS};
 
 /// Removes the unfinished files that killed programs left in a benchmark.
 pub fn remove_unfinished(dir: &BenchmarkDir) {
     files::remove_unfinished(dir.root());
     for entry in fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
-        files::remove_unfinished(&entry.path());
+        let folder = entry.path();
+        files::remove_unfinished(&folder);
+        for rows in ROW_FOLDERS {
+            files::remove_unfinished(&folder.join(rows));
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use located::{
 };
 use schema::{Notice, notice};
 
+use crate::{SegmentFault, segments::segment_of};
+
 /// Why a run could not start or could not write. The text is for people: it names the file and says what to do.
 ///
 /// Failed rows are not reported with this error: they are in the run's report. It is displayed as by a program that is called `probity`;
@@ -109,12 +111,22 @@ impl RunError {
         }
     }
 
-    /// A list of rows that cannot be used. The text has row, line and column.
+    /// A list of rows that cannot be used. The text has row, line and column; of segments it names the segment and the line in it.
     pub fn in_rows(path: &Path, error: JsonRowsError) -> Self {
-        match error.fault {
-            JsonRowsFault::Read(error) => Self::read(path, error),
-            _ => Self::in_file(path, None, error.to_string()),
+        match (error.fault, segment_of(path, error.row)) {
+            (JsonRowsFault::Read(error), _) => Self::read(path, error),
+            (fault, Some((segment, line))) => {
+                Self::in_file(&segment, Some(line), format!("row {}: {fault}", error.row))
+            }
+            (fault, None) => {
+                Self::in_file(path, None, JsonRowsError { fault, ..error }.to_string())
+            }
         }
+    }
+
+    /// A segment that cannot be used.
+    pub(crate) fn in_segment(fault: &SegmentFault) -> Self {
+        Self::in_file(&fault.path, None, fault.reason.clone()).with_help(fault.help)
     }
 
     /// Something cannot be written.
@@ -135,6 +147,9 @@ impl RunError {
 
     /// A file that cannot be read.
     pub fn read(path: &Path, error: io::Error) -> Self {
+        if let Some(fault) = SegmentFault::of(&error) {
+            return Self::in_segment(fault);
+        }
         let (mut line, mut column) = (None, None);
         let reason = match Unreadable::of(&error) {
             Some(Unreadable::Special(reason)) => format!("{reason}. Put a file in its place"),

@@ -7,7 +7,7 @@ use std::{
 
 use schema::{ModelId, ProgramCommand, Shard};
 
-use crate::{RunError, check_tree, tree::TreeMemory};
+use crate::{RunError, check_tree, segments::rows_at, tree::TreeMemory};
 
 /// The folder of benchmarks, and the folder of Probity's own records beside it.
 #[derive(Clone, Debug)]
@@ -352,22 +352,28 @@ pub struct TargetDir {
 }
 
 impl TargetDir {
+    /// The files in the folder `root`.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
     /// The folder.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// `conversations.json`.
+    /// The conversations: `conversations.json`, or the index of their [segments](crate::open_rows) if there is only that.
     #[must_use]
     pub fn conversations(&self) -> PathBuf {
-        self.root.join("conversations.json")
+        rows_at(self.root.join("conversations.json"))
     }
 
-    /// `scores.json`.
+    /// The scores: `scores.json`, or the index of their segments if there is only that.
     #[must_use]
     pub fn scores(&self) -> PathBuf {
-        self.root.join("scores.json")
+        rows_at(self.root.join("scores.json"))
     }
 
     /// `labels.json`: verdicts of people. It may be missing.

@@ -63,6 +63,7 @@ mod safety_rates;
 pub mod safety_results;
 mod safety_sequence;
 mod scenarios;
+mod segments;
 mod sequence;
 mod shard;
 mod snapshot;
@@ -126,6 +127,10 @@ pub use safety_sequence::{
 pub use scenarios::{
     ScenarioRules, check_belongs, check_playable, fill_from_metrics, help_foreign_scenarios,
     read_scenarios, write_scenarios,
+};
+pub use segments::{
+    INDEX_VERSION, ROW_FOLDERS, RowForm, RowsFile, Segment, SegmentFault, SegmentIndex,
+    SegmentRows, copy_plain, is_segment_folder, open_rows, plain_path, suggest_segments,
 };
 pub use sequence::{
     BaselineUnits, SequenceOptions, SequenceQuestions, SequenceRules, SequenceTests,

@@ -10,7 +10,7 @@ use crate::RowPosition;
 
 /// The JSON list of the rows of a spool, in order.
 pub(crate) struct OrderedRows<'s> {
-    file: BufReader<File>,
+    file: BufReader<&'s File>,
     /// The position in the file.
     position: u64,
     rows: slice::Iter<'s, (RowPosition, u64, u32)>,
@@ -29,7 +29,7 @@ enum ListPart {
 }
 
 impl<'s> OrderedRows<'s> {
-    pub(crate) fn new(file: File, rows: &'s [(RowPosition, u64, u32)]) -> io::Result<Self> {
+    pub(crate) fn new(file: &'s File, rows: &'s [(RowPosition, u64, u32)]) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(1 << 16, file);
         file.seek(SeekFrom::Start(0))?;
         Ok(Self {

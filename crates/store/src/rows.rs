@@ -14,7 +14,7 @@ use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 
-use crate::{RunError, fill_from_metrics};
+use crate::{RunError, fill_from_metrics, open_rows};
 
 /// Reads the rows of a `conversations.json` one at a time and passes each to `take`. At most one row is in memory.
 ///
@@ -232,7 +232,7 @@ pub fn each_json_row(
     path: &Path,
     take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
 ) -> Result<(), RunError> {
-    let file = files::open(path).map_err(|error| RunError::read(path, error))?;
+    let file = open_rows(path).map_err(|error| RunError::read(path, error))?;
     each_row_of(path, file, take)
 }
 

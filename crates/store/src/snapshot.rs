@@ -11,8 +11,9 @@ use schema::{ModelId, Phase};
 use tempfile::TempDir;
 
 use crate::{
-    BenchmarkDir, Layout, RunError, TargetDir, TreeLock, current_statistics, read_benchmark,
-    scored_targets, sort_summaries, spool::copy_spooled, write_json, write_statistics,
+    BenchmarkDir, Layout, RunError, TargetDir, TreeLock, current_statistics, plain_path,
+    read_benchmark, scored_targets, sort_summaries, spool::copy_spooled, write_json,
+    write_statistics,
 };
 
 /// A copy of a benchmark in a temporary folder. Its conversations and scores are the rows that the run has finished so far, and its results
@@ -113,7 +114,8 @@ fn targets(dir: &BenchmarkDir, spools: &BTreeMap<ModelId, Spools>) -> Vec<ModelI
 /// Copies a target. Files that the run writes again come from its spools. A target without a conversation is left out.
 fn copy_target(from: &TargetDir, to: &TargetDir, spools: Option<&Spools>) -> io::Result<()> {
     let Some(spools) = spools else {
-        return copy_files(from.root(), to.root(), &[]);
+        copy_files(from.root(), to.root(), &[])?;
+        return copy_segments(from, to, &[]);
     };
     // Costs belong to the rows of an earlier run.
     let mut left_out = vec!["scores.json", "cost.json"];
@@ -132,7 +134,23 @@ fn copy_target(from: &TargetDir, to: &TargetDir, spools: Option<&Spools>) -> io:
     {
         left_out.retain(|name| *name != "scores.json");
     }
-    copy_files(from.root(), to.root(), &left_out)
+    copy_files(from.root(), to.root(), &left_out)?;
+    copy_segments(from, to, &left_out)
+}
+
+/// Links or copies the rows that are segments, except those of the plain files in `left_out`.
+fn copy_segments(from: &TargetDir, to: &TargetDir, left_out: &[&str]) -> io::Result<()> {
+    for rows in [from.conversations(), from.scores()] {
+        let plain = plain_path(&rows);
+        let (Some(name), Some(folder)) = (plain.file_name(), rows.parent()) else {
+            continue;
+        };
+        if plain != rows && !left_out.iter().any(|left| name == *left) {
+            let folder_name = folder.file_name().unwrap_or(name);
+            copy_files(folder, &to.root().join(folder_name), &[])?;
+        }
+    }
+    Ok(())
 }
 
 enum Copied {

@@ -35,9 +35,11 @@ pub fn check_tree(dir: &BenchmarkDir) -> Result<(), RunError> {
         "standards.json",
         "imported.json",
     ];
-    const OF_TARGET: [&str; 4] = [
+    const OF_TARGET: [&str; 6] = [
         "conversations.json",
+        "conversations/index.json",
         "scores.json",
+        "scores/index.json",
         "labels.json",
         "cost.json",
     ];

@@ -16,8 +16,10 @@ use serde_json::{
 };
 
 use crate::{
-    RunError,
+    RowForm, RunError,
     ordered_rows::{Copied, OrderedRows},
+    plain_path,
+    segments::{SegmentWriter, remove_segments},
     tree::DigestWriter,
     write_atomically,
 };
@@ -155,34 +157,89 @@ impl Spool {
         Ok(composed)
     }
 
-    /// Like [`compose`](Self::compose). `read` gets the content of the file while it is written, and may stop before its end.
+    /// Like [`compose`](Self::compose), for the rows of a target at `path`, in `form`. The other form is removed when the new one is complete.
+    /// `read` gets the text of the plain file while the rows are written, and may stop before its end.
     ///
     /// # Errors
     /// As [`compose`](Self::compose).
-    pub(crate) fn compose_and<T>(
+    pub(crate) fn compose_rows<T>(
+        self,
+        path: &Path,
+        form: RowForm,
+        read: impl FnOnce(&mut dyn Read) -> T,
+    ) -> Result<(ComposedFile, T), RunError> {
+        let plain = plain_path(path);
+        match form {
+            RowForm::Plain => {
+                let composed = self.compose_and(&plain, read)?;
+                remove_segments(&plain)?;
+                Ok(composed)
+            }
+            RowForm::Segments => {
+                let sorted = self.sort()?;
+                let mut writer = SegmentWriter::create(&plain)?;
+                let copied = sorted.copy_to(&mut writer, read).map(|(_, taken)| taken);
+                let taken = copied.map_err(|error| writer.failed(error))?;
+                let sha256 = writer.finish()?;
+                Ok((sorted.finish(sha256)?, taken))
+            }
+        }
+    }
+
+    /// Like [`compose`](Self::compose). `read` gets the content of the file while it is written, and may stop before its end.
+    fn compose_and<T>(
         self,
         path: &Path,
         read: impl FnOnce(&mut dyn Read) -> T,
     ) -> Result<(ComposedFile, T), RunError> {
-        let state = self
-            .state
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let State { file, mut rows, .. } = state;
-        let failed = |error: io::Error| RunError::write(&self.path, error);
+        let sorted = self.sort()?;
+        let (taken, sha256) = write_atomically(path, |writer| {
+            let (out, taken) = sorted.copy_to(DigestWriter::new(writer), read)?;
+            Ok((taken, out.finish()))
+        })?;
+        Ok((sorted.finish(sha256)?, taken))
+    }
+
+    fn sort(self) -> Result<SortedRows, RunError> {
+        let state = self.state.into_inner();
+        let State { file, mut rows, .. } = state.unwrap_or_else(PoisonError::into_inner);
         let file = file
             .into_inner()
-            .map_err(|error| failed(error.into_error()))?;
+            .map_err(|error| RunError::write(&self.path, error.into_error()))?;
         rows.sort_unstable_by_key(|(place, at, _)| (*place, *at));
-        let (taken, sha256) = write_atomically(path, |writer| {
-            let rows = OrderedRows::new(file, &rows)?;
-            let mut content = Copied::new(rows, DigestWriter::new(writer));
-            let taken = read(&mut content);
-            Ok((taken, content.finish()?.finish()))
-        })?;
-        fs::remove_file(&self.path).map_err(failed)?;
-        let rows = rows.len() as u64;
-        Ok((ComposedFile { rows, sha256 }, taken))
+        Ok(SortedRows {
+            path: self.path,
+            file,
+            rows,
+        })
+    }
+}
+
+/// A spool that gets no more rows.
+struct SortedRows {
+    path: PathBuf,
+    file: File,
+    rows: Vec<(RowPosition, u64, u32)>,
+}
+
+impl SortedRows {
+    /// Copies the JSON list of the rows to `out`. `read` gets its text meanwhile.
+    fn copy_to<W: Write, T>(
+        &self,
+        out: W,
+        read: impl FnOnce(&mut dyn Read) -> T,
+    ) -> io::Result<(W, T)> {
+        let rows = OrderedRows::new(&self.file, &self.rows)?;
+        let mut content = Copied::new(rows, out);
+        let taken = read(&mut content);
+        Ok((content.finish()?, taken))
+    }
+
+    /// Removes the spool.
+    fn finish(self, sha256: String) -> Result<ComposedFile, RunError> {
+        fs::remove_file(&self.path).map_err(|error| RunError::write(&self.path, error))?;
+        let rows = self.rows.len() as u64;
+        Ok(ComposedFile { rows, sha256 })
     }
 }
 
@@ -191,7 +248,7 @@ impl Spool {
 pub struct ComposedFile {
     /// The number of its rows.
     pub rows: u64,
-    /// Its SHA-256.
+    /// Its SHA-256; of segments that of the plain file.
     pub sha256: String,
 }
 

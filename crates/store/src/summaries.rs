@@ -5,7 +5,7 @@ use std::path::Path;
 use aggregator::{AggregateError, HazardScorer, aggregate_scores};
 use schema::{Aggregator, Benchmark, BenchmarkScore, ModelId, Standards, Summary, notice};
 
-use crate::{BenchmarkDir, RunError};
+use crate::{BenchmarkDir, RunError, SegmentFault, open_rows, segments::segment_of};
 
 /// The summary that a custom `aggregator` computes from the `scores.json` of `target`. The shipped one is in
 /// [`TargetFacts::summary`](crate::TargetFacts::summary).
@@ -19,7 +19,7 @@ pub fn custom_summary(
     aggregator: Box<dyn Aggregator>,
 ) -> Result<Summary, RunError> {
     let path = dir.target(target)?.scores();
-    let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
+    let file = open_rows(&path).map_err(|error| RunError::read(&path, error))?;
     aggregate_scores(aggregator, target, &benchmark.metrics, file)
         .map_err(|error| scores_error(dir, target, &path, error))
 }
@@ -32,6 +32,17 @@ pub(crate) fn scores_error(
     error: AggregateError,
 ) -> RunError {
     let is_cut_off = matches!(error, AggregateError::CutOff { .. });
+    let error = match error {
+        AggregateError::Read { error, .. } if SegmentFault::of(&error).is_some() => {
+            return RunError::read(path, error);
+        }
+        error => error,
+    };
+    if let AggregateError::Row { row, fault, .. } = &error
+        && let Some((segment, line)) = segment_of(path, *row)
+    {
+        return RunError::in_file(&segment, Some(line), format!("score row {row}: {fault}"));
+    }
     let refused = RunError::in_file(path, None, error.to_string()).with_source(error);
     match is_cut_off {
         true => refused.with_help(notice![

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    BenchmarkDir, Layout, RunError, TreeLock, read_benchmark, read_conversations, read_scenarios,
-    simulated_targets, write_benchmark_yaml, write_json,
+    BenchmarkDir, Layout, RunError, TreeLock, plain_path, read_benchmark, read_conversations,
+    read_scenarios, segments::remove_segments, simulated_targets, write_benchmark_yaml, write_json,
 };
 
 /// How much of a benchmark a trial has: the key `trial` of its `benchmark.yaml`.
@@ -124,7 +124,8 @@ pub fn copy_conversations(
             continue;
         }
         copied += rows.len() as u64;
-        write_json(&copy.conversations(), &rows)?;
+        write_json(&plain_path(&copy.conversations()), &rows)?;
+        remove_segments(&plain_path(&copy.conversations()))?;
     }
     // With what made them: versions of prompts, and the models behind each target.
     if from.provenance().is_file() {

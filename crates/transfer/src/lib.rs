@@ -50,7 +50,7 @@ pub use cassette::{
 };
 pub use export::{
     ExportOptions, ExportReport, Journals, RunCalls, benchmark_calls, calls_of_runs, export,
-    export_safety, export_safety_with, export_with,
+    export_safety, export_safety_with, export_tree, export_with,
 };
 pub use import::{
     ImportFormat, ImportOptions, ImportReport, ImportTasks, ImportVerdicts, ImportedTarget,

@@ -16,6 +16,8 @@ pub enum Kind {
     Conversations,
     /// `scores.json`.
     Scores,
+    /// `conversations/index.json` or `scores/index.json`: the index of rows that are segments.
+    Segments,
     /// `labels.json`: labels of people.
     Labels,
     /// `cost.json`.
@@ -74,12 +76,13 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
         Self::Conversations,
         Self::Scores,
+        Self::Segments,
         Self::Labels,
         Self::Cost,
         Self::Results,
@@ -118,6 +121,7 @@ impl Kind {
             Self::Scenarios => "scenarios",
             Self::Conversations => "conversations",
             Self::Scores => "scores",
+            Self::Segments => "segments",
             Self::Labels => "labels",
             Self::Cost => "cost",
             Self::Results => "results",
@@ -157,6 +161,7 @@ impl Kind {
             Self::Scenarios => "scenarios.json",
             Self::Conversations => "conversations.json",
             Self::Scores => "scores.json",
+            Self::Segments => "conversations/index.json and scores/index.json",
             Self::Labels => "labels.json",
             Self::Cost => "cost.json",
             Self::Results => "results.json",

@@ -9,6 +9,7 @@ use journal::{JournalReader, JournalSource};
 use located::json::{self, JsonRows};
 use schema::EventKind;
 use serde_json::Value;
+use store::{RowForm, plain_path};
 
 use crate::{Kind, tree};
 
@@ -27,6 +28,9 @@ const LOOKED_AT: u64 = 1 << 20;
 #[must_use]
 pub fn recognise(path: &Path) -> Option<Kind> {
     let name = path.file_name()?.to_str()?;
+    if RowForm::of(path) == RowForm::Segments {
+        return by_name(plain_path(path).file_name()?.to_str()?);
+    }
     by_name(name).or_else(|| by_content(path, name))
 }
 

@@ -33,6 +33,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::Grades => of::<schema::Grades>(),
         Kind::Statistics => of::<schema::statistics::Statistics>(),
         Kind::Sequence => of::<schema::sequence::Sequence>(),
+        Kind::Segments => of::<store::SegmentIndex>(),
         Kind::Shard => of::<schema::ShardFile>(),
         Kind::Baseline => of::<schema::Baseline>(),
         Kind::Gate => of::<shapes::Gate>(),

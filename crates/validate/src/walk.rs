@@ -7,7 +7,7 @@ use std::{
 };
 
 use schema::ModelId;
-use store::{BenchmarkDir, Layout};
+use store::{BenchmarkDir, Layout, TargetDir, open_rows};
 
 use crate::{
     FileReport, Kind, Options, Report, Unchecked,
@@ -228,13 +228,18 @@ fn target_folder(
     facts.target = ModelId::new(target).ok();
     facts.conversations = None;
     facts.scored = None;
+    let files = TargetDir::at(folder.to_owned());
     for name in [
         "conversations.json",
         "scores.json",
         "labels.json",
         "cost.json",
     ] {
-        let file = folder.join(name);
+        let file = match name {
+            "conversations.json" => files.conversations(),
+            "scores.json" => files.scores(),
+            name => folder.join(name),
+        };
         let Some(kind) = by_name(name).filter(|_| file.exists()) else {
             continue;
         };
@@ -244,8 +249,7 @@ fn target_folder(
                 && let Ok(target) = ModelId::new(target)
             {
                 let scored = store::ScoredRows::read(&file, &target).ok();
-                let conversations = folder.join("conversations.json");
-                facts.scored = scored.map(|rows| rows.with_transcripts(&conversations));
+                facts.scored = scored.map(|rows| rows.with_transcripts(&files.conversations()));
             }
             match summary(&file, target, facts, &checked) {
                 Some(summary) => {
@@ -279,7 +283,7 @@ fn summary(
     if !checked.is_fine() {
         return None;
     }
-    let file = files::open(path).ok()?;
+    let file = open_rows(path).ok()?;
     let metrics = facts.benchmark.as_ref().map(|known| &known.metrics[..]);
     let target = ModelId::new(target).ok()?;
     aggregator::aggregate_reader(target, metrics.unwrap_or_default(), file).ok()

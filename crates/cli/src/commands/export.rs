@@ -36,14 +36,15 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, Parquet, OpenTelemetry, Petri, Bloom, a job summary
+/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, Parquet, OpenTelemetry, Petri, Bloom, a job summary, the plain
+/// files of ImpactBench
 ///
 /// Everything comes from the files of the benchmark and its journals. No model is called. Of JSONL, some of the rows can be exported, by the
 /// conditions of `list`.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo \
-        xtask export summary honesty\n  cargo xtask export jsonl honesty --verdict fail --filter tags=hard"
+        xtask export summary honesty\n  cargo xtask export jsonl honesty --verdict fail --filter tags=hard\n  cargo xtask export tree honesty --plain plain"
 )]
 pub struct ExportArgs {
     /// The format
@@ -72,6 +73,9 @@ pub struct ExportArgs {
     /// The folder to write into [default: a folder of the format in export]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// tree: the folder to write the benchmark's folder into, with rows that are in segments as plain files
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "safety", "targets", "strict"])]
+    plain: Option<PathBuf>,
     /// Write nothing unless the results are complete: no row missing, failed or without a verdict
     #[arg(long)]
     strict: bool,
@@ -114,6 +118,8 @@ enum Format {
     Petri,
     /// Behaviours of Bloom: BEHAVIOR.md, seeds and a dimension for each metric
     Bloom,
+    /// The benchmark's folder with all rows in plain files, as ImpactBench reads it: needs --plain
+    Tree,
 }
 
 /// The forms of an Inspect log.
@@ -189,9 +195,16 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
         program: context.program.clone(),
         judging: None,
     };
-    let out = match &args.out {
-        Some(out) => out.clone(),
-        None => PathBuf::from("export").join(args.format.name()),
+    let out = match (args.format, &args.plain, &args.out) {
+        (Format::Tree, Some(plain), _) => plain.clone(),
+        (Format::Tree, None, _) => {
+            return Err(Failure::usage(
+                "a tree is written with its rows in plain files: name the folder with --plain DIR",
+            ));
+        }
+        (_, Some(_), _) => return Err(Failure::usage("--plain is for `export tree`")),
+        (_, None, Some(out)) => out.clone(),
+        (_, None, None) => PathBuf::from("export").join(args.format.name()),
     };
     if std::fs::metadata(&out).is_ok_and(|there| !there.is_dir()) {
         return Err(Failure::usage(format!(
@@ -199,8 +212,10 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
             out.display()
         )));
     }
-    let exporter = chosen_rows(args, &out)?;
-    let report = export(context, args, &options, exporter)?;
+    let report = match chosen_rows(args, &out)? {
+        Some(exporter) => export(context, args, &options, exporter)?,
+        None => probity::export_tree(&context.layout, &chosen_names(context, args)?, &out)?,
+    };
     let whole = report.refused.is_empty() && !report.scores_cut;
     let exit = if whole {
         Exit::Complete
@@ -236,18 +251,8 @@ fn export(
     exporter: Box<dyn Exporter>,
 ) -> Result<ExportReport, Failure> {
     if args.safety.is_empty() {
-        let selection = BenchmarkSelection {
-            names: args.names.clone(),
-            all: args.all,
-            ..BenchmarkSelection::default()
-        };
-        let chosen = choose(&context.layout, &selection, false)?;
-        return Ok(probity::export(
-            &context.layout,
-            &chosen.names,
-            options,
-            exporter,
-        )?);
+        let names = chosen_names(context, args)?;
+        return Ok(probity::export(&context.layout, &names, options, exporter)?);
     }
     let id = ModelId::new(&args.model).map_err(|error| Failure::usage(error.to_string()))?;
     let unnamed = TargetRef {
@@ -263,8 +268,17 @@ fn export(
     )?)
 }
 
-/// The exporter of the format, for the rows that the flags choose.
-fn chosen_rows(args: &ExportArgs, out: &Path) -> Result<Box<dyn Exporter>, Failure> {
+fn chosen_names(context: &Context, args: &ExportArgs) -> Result<Vec<String>, Failure> {
+    let selection = BenchmarkSelection {
+        names: args.names.clone(),
+        all: args.all,
+        ..BenchmarkSelection::default()
+    };
+    Ok(choose(&context.layout, &selection, false)?.names)
+}
+
+/// The exporter of the format, for the rows that the flags choose. A tree is copied and has none.
+fn chosen_rows(args: &ExportArgs, out: &Path) -> Result<Option<Box<dyn Exporter>>, Failure> {
     let filter = args.rows.filter();
     if filter == RowFilter::default() {
         return Ok(exporter(args, out));
@@ -276,11 +290,14 @@ fn chosen_rows(args: &ExportArgs, out: &Path) -> Result<Box<dyn Exporter>, Failu
         )));
     }
     let rows = Jsonl::new(out).some_rows(filter.to_string());
-    Ok(Box::new(FilteredExporter::new(Box::new(rows), filter)))
+    Ok(Some(Box::new(FilteredExporter::new(
+        Box::new(rows),
+        filter,
+    ))))
 }
 
-fn exporter(args: &ExportArgs, out: &Path) -> Box<dyn Exporter> {
-    match args.format {
+fn exporter(args: &ExportArgs, out: &Path) -> Option<Box<dyn Exporter>> {
+    Some(match args.format {
         Format::Eee => {
             let mut options = EeeOptions {
                 version: args.schema_version,
@@ -300,7 +317,8 @@ fn exporter(args: &ExportArgs, out: &Path) -> Box<dyn Exporter> {
         Format::Otel => Box::new(Otel::new(out)),
         Format::Petri => Box::new(Petri::new(out)),
         Format::Bloom => Box::new(Bloom::new(out)),
-    }
+        Format::Tree => return None,
+    })
 }
 
 /// Appends the summary to the job's page when the command runs in GitHub Actions.

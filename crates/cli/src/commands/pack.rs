@@ -14,7 +14,7 @@ use probity::{
 use schema::{ProgramCommand, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::run_status::latest_run;
+use store::{copy_plain, run_status::latest_run};
 use tempfile::TempDir;
 
 use super::{
@@ -179,11 +179,7 @@ impl<'a> Packing<'a> {
             .cloned()
             .collect();
         for file in &inputs {
-            let to = copy.benchmarks().join(&file.name);
-            to.parent()
-                .map_or(Ok(()), std::fs::create_dir_all)
-                .and_then(|()| std::fs::copy(&file.path, &to))
-                .map_err(failed)?;
+            copy_plain(&file.path, &copy.benchmarks().join(&file.name))?;
         }
         let failures = failed_calls(self.context, &self.manifest.run_id)?;
         let recorder = Recorder::new(failures).map_err(failed)?;
@@ -335,9 +331,13 @@ impl<'a> Packing<'a> {
         copy: &Layout,
         missing: &[MissingReply],
     ) -> Result<(), Failure> {
-        let read = |path: &Path| files::read(path).ok();
-        let differs =
-            |file: &&TreeFile| read(&file.path) != read(&copy.benchmarks().join(&file.name));
+        let differs = |file: &&TreeFile| {
+            let made = TreeFile {
+                name: file.name.clone(),
+                path: copy.benchmarks().join(&file.name),
+            };
+            file.digest().ok() != made.digest().ok()
+        };
         let differing: Vec<&TreeFile> = tree.iter().filter(differs).collect();
         if differing.is_empty() {
             return Ok(());

@@ -1,6 +1,6 @@
 //! `plan`: shows the calls and the cost of a run.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use llm_client::{BatchSettings, ModelSettings, PromptCache};
@@ -12,6 +12,7 @@ use report::{PlanRow, Span};
 use schema::{Finding, ModelId, TargetRef, statistics::MetricPlan};
 use schemars::JsonSchema;
 use serde::Serialize;
+use store::{RowForm, suggest_segments};
 
 use super::{
     Context, demonstration,
@@ -301,6 +302,9 @@ pub fn show(
     for line in budget.words() {
         context.terminal.warning(&line);
     }
+    for note in many_rows(config, &rows) {
+        context.terminal.note(&note);
+    }
     for note in unknown.notes() {
         context.terminal.note(&note);
     }
@@ -312,6 +316,22 @@ pub fn show(
     }
     context.terminal.note(counting(&rows));
     Ok(Exit::Complete)
+}
+
+/// A suggestion for each benchmark of which a target has many rows.
+fn many_rows(config: &Config, rows: &[probity::PlanRow]) -> Vec<String> {
+    let form = RowForm::segments_if(config.settings.tree.segments);
+    let mut most: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.target.is_some()) {
+        let known = most.entry(&row.benchmark).or_default();
+        *known = row.rows.high.max(*known);
+    }
+    most.into_iter()
+        .filter_map(|(benchmark, rows)| {
+            let suggested = suggest_segments(rows, form)?;
+            Some(format!("{benchmark}: {suggested}"))
+        })
+        .collect()
 }
 
 /// How a plan counts calls.

@@ -13,7 +13,7 @@ use probity::{
 use schema::{ModelId, TargetRef, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::Layout;
+use store::{Layout, RowForm};
 
 use super::{Context, imported::Imported, output::CommandOutput, safety};
 use crate::{
@@ -251,6 +251,8 @@ pub async fn play(
     phases.targets.extend(imported.chosen(&[]));
     let options = RunOptions {
         found_versions: record.prompt_versions.clone(),
+        // A cassette has plain files, whatever the run wrote: other versions of zstd compress differently.
+        rows: RowForm::Plain,
         ..config.run_options(&phases_of(record))?
     };
     let pipeline = Pipeline::new(session, context.layout.clone(), phases, options);

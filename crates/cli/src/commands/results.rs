@@ -13,7 +13,7 @@ use report::{
     results_table, sheets_text, spending_texts,
 };
 use schema::{CostSum, Finding, MetricType, ModelId, PhaseCost, Summary, text::counted};
-use store::{read_benchmark, read_costs};
+use store::{plain_path, read_benchmark, read_costs};
 
 use super::{Context, command_hints::CommandHints, findings, verdicts};
 use crate::config::Config;
@@ -368,6 +368,8 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 fn what(path: &Path) -> &'static str {
+    // The index of segments stands for their file.
+    let path = plain_path(path);
     let name = path.file_name().and_then(|name| name.to_str());
     FILES
         .iter()

@@ -121,6 +121,7 @@ mod safety_until;
 mod schemas;
 mod screen;
 mod secrets;
+mod segments;
 mod shards;
 mod simulator_faults;
 mod special_files;

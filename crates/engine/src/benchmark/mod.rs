@@ -34,7 +34,7 @@ use crate::{
 };
 use journal::RunId;
 use llm_client::Tally;
-use store::{Layout, Manifest, RunError, RunErrorKind};
+use store::{Layout, Manifest, RowForm, RunError, RunErrorKind};
 
 /// How many rows are processed at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,8 @@ pub struct RunOptions {
     pub concurrency: Concurrency,
     /// Stops before the last scenario; `None`: all are simulated.
     pub stop_when_decided: Option<StopWhenDecided>,
+    /// The form in which the rows of targets are written. Existing rows are read in either form.
+    pub rows: RowForm,
     /// What grades compare with: a standards file for all benchmarks, or a folder that holds `<uid>.json` for each. `None`, or a folder
     /// without that file: the benchmark's own `standards.json`, if it exists.
     pub standards: Option<PathBuf>,
@@ -124,6 +126,7 @@ impl Default for RunOptions {
             samples: 1,
             concurrency: Concurrency::default(),
             stop_when_decided: None,
+            rows: RowForm::default(),
             standards: None,
             prompts: PromptChoice::default(),
             found_versions: BTreeMap::new(),

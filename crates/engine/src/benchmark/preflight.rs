@@ -6,7 +6,7 @@ use super::{Pipeline, run::BenchmarkRun, versions};
 use crate::{needed_scenarios::needed, phases::BenchmarkContext, progress::Progress};
 use schema::{Phase, Scenario, ShardFile, notice};
 use store::{
-    LoadedStandards, RunError, TreeLock, check_belongs, check_playable, check_writable,
+    LoadedStandards, RunError, TargetDir, TreeLock, check_belongs, check_playable, check_writable,
     load_standards, read_benchmark, read_scenarios, read_shard, remove_unfinished,
 };
 
@@ -248,5 +248,5 @@ fn has_scores(dir: &store::BenchmarkDir) -> bool {
     let entries = fs::read_dir(dir.runs()).into_iter().flatten().flatten();
     entries
         .into_iter()
-        .any(|entry| entry.path().join("scores.json").exists())
+        .any(|entry| TargetDir::at(entry.path()).scores().exists())
 }

@@ -10,7 +10,9 @@ use std::{
 
 use crate::report::{Counts, KeptReason};
 use schema::Phase;
-use store::{ConversationKey, RunError, Spool, TargetDir, any_conversation, any_verdict, each_row};
+use store::{
+    ConversationKey, RunError, Spool, TargetDir, any_conversation, any_verdict, each_row, open_rows,
+};
 
 /// Which files of a target stay unchanged.
 pub(super) struct RetainPolicy {
@@ -192,7 +194,7 @@ fn all_failed(counts: Counts) -> bool {
 
 /// A hash of the file's content; `None` where it cannot be read.
 fn content(path: &Path) -> Option<u64> {
-    let mut file = BufReader::with_capacity(1 << 16, files::open(path).ok()?);
+    let mut file = BufReader::with_capacity(1 << 16, open_rows(path).ok()?);
     let (mut hasher, mut buffer) = (DefaultHasher::new(), [0; 4096]);
     loop {
         match file.read(&mut buffer).ok()? {

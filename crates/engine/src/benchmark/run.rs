@@ -39,7 +39,7 @@ use store::{
     findings::{FindingSources, benchmark_findings, conversation_findings},
     finish_merged,
     provenance::{Provenance, target_bases},
-    read_conversations, read_scenarios,
+    read_conversations, read_scenarios, suggest_segments,
 };
 
 /// One running benchmark: the state that all of its phases share. Their results are in the [`Results`] that they return.
@@ -255,6 +255,7 @@ impl<'p> BenchmarkRun<'p> {
         }
         let mut streams = Vec::new();
         if self.pipeline.runs(Phase::Simulate) {
+            self.suggest_segments();
             for target in self.pipeline.targets() {
                 let run = TargetRun::new(self, target, true, evaluate)?;
                 let feed = SampleFeed::new(
@@ -452,6 +453,19 @@ impl<'p> BenchmarkRun<'p> {
             log.items(&metric.id, (using, total), by_sut.collect());
         }
         Ok(())
+    }
+
+    /// Notes before the first conversation that there will be many rows in plain files. Scenarios that are still to be generated do not count.
+    fn suggest_segments(&self) {
+        let options = &self.pipeline.options;
+        let scenarios = read_scenarios(&self.dir).unwrap_or_default();
+        let of_metrics = scenarios
+            .iter()
+            .filter(|row| self.loaded.benchmark.metric(&row.metric_id).is_some());
+        let rows = of_metrics.count() as u64 * u64::from(options.samples);
+        if let Some(note) = suggest_segments(rows, options.rows) {
+            self.note(note);
+        }
     }
 
     /// Notes before the first conversation that rows of earlier samples will be removed from the tree. The samples in the tree are

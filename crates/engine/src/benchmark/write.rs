@@ -1,10 +1,6 @@
 //! Writes the files of one target when its last row has ended, and records their provenance.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use llm_client::MeterKey;
 use schema::{Fingerprint, ModelId, Phase, PhaseCost, ReplySpan, Scenario, notice, text::counted};
@@ -35,7 +31,6 @@ struct NewFile {
     phase: Phase,
     /// Absent where the phase did not run.
     spool: Option<Spool>,
-    path: PathBuf,
     counts: Counts,
     cost: PhaseCost,
     /// How the rows were made.
@@ -100,11 +95,11 @@ pub(super) async fn write_target(
                 replies: file.came.as_ref().map(reply_ages),
                 ..FileProvenance::default()
             };
-            let replaced = writer.compose(spool, phase, &file.path, record);
+            let replaced = writer.compose(spool, phase, record);
             results.report.replaced.extend(replaced.await?);
             write_cost(&run.dir, Some(&id), phase, cost)?;
             results.cost_written(phase, Some(&id), None);
-            results.wrote(file.path);
+            results.wrote(writer.rows(phase));
         }
         results.count(phase, &id, counts, cost);
         target.state.report_finished(phase);
@@ -176,7 +171,6 @@ impl TargetWriter<'_> {
             NewFile {
                 phase: Phase::Simulate,
                 spool: target.conversations.take(),
-                path: self.dir.conversations(),
                 counts: counts.0,
                 cost: target.cost(Phase::Simulate),
                 settings: self.simulator_settings(simulator.as_ref(), &scenario_hashes(rows)),
@@ -185,7 +179,6 @@ impl TargetWriter<'_> {
             NewFile {
                 phase: Phase::Evaluate,
                 spool: target.scores.take(),
-                path: self.dir.scores(),
                 counts: counts.1,
                 cost: target.cost(Phase::Evaluate),
                 settings: self.evaluator_settings(evaluator.as_ref()),
@@ -212,13 +205,20 @@ impl TargetWriter<'_> {
         })
     }
 
-    /// Replaces the file at `path`, keeps a copy of rows that could not be produced again, and records the provenance of
+    /// Where the rows of `phase` are.
+    fn rows(&self, phase: Phase) -> PathBuf {
+        match phase {
+            Phase::Evaluate => self.dir.scores(),
+            _ => self.dir.conversations(),
+        }
+    }
+
+    /// Replaces the rows of `phase`, keeps a copy of rows that could not be produced again, and records the provenance of
     /// the new file: `made` says how its rows were made.
     async fn compose(
         &self,
         spool: Spool,
         phase: Phase,
-        path: &Path,
         made: FileProvenance,
     ) -> Result<Option<ReplacedFile>, RunError> {
         let id = self.id;
@@ -227,10 +227,11 @@ impl TargetWriter<'_> {
             Phase::Evaluate => known.scores,
             _ => known.conversations,
         };
-        let (to, dir) = (path.to_owned(), self.run.dir.clone());
+        let (to, dir) = (self.rows(phase), self.run.dir.clone());
+        let form = self.run.pipeline.options.rows;
         let (benchmark, target) = (self.run.loaded.benchmark.clone(), id.clone());
         let evaluator = (phase == Phase::Evaluate).then(|| made.settings.clone());
-        let is_good = RetainPolicy::any_good(phase, path);
+        let is_good = RetainPolicy::any_good(phase, &to);
         // Other targets continue meanwhile, on any kind of runtime.
         let work = move || {
             let copy = match is_good {
@@ -238,8 +239,8 @@ impl TargetWriter<'_> {
                 false => None,
             };
             let hash = match phase {
-                Phase::Evaluate => dir.compose_scores(spool, &benchmark, &target)?,
-                _ => dir.compose_conversations(spool, &benchmark, &target)?,
+                Phase::Evaluate => dir.compose_scores(spool, form, &benchmark, &target)?,
+                _ => dir.compose_conversations(spool, form, &benchmark, &target)?,
             };
             Ok::<_, RunError>((copy, hash))
         };

@@ -65,7 +65,8 @@ pub use published::schema;
 pub use sections::{
     Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, IterationLayers,
     JournalSection, Judging, Limits, McpEntry, ModelEntries, ModelEntry, ModelTable, PriceEntry,
-    Prompts, Retries, Route, Run, Safety, Settings, SimulatorJudging, SimulatorSection, Variations,
+    Prompts, Retries, Route, Run, Safety, Settings, SimulatorJudging, SimulatorSection,
+    TreeSection, Variations,
 };
 pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;

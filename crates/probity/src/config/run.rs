@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use scenario_gen::ScenarioSettings;
 use schema::Phase;
 use simulator::SimulatorSettings;
+use store::RowForm;
 
 use super::{Config, error::ConfigError, sections::Axis};
 use crate::PhaseSettings;
@@ -69,6 +70,7 @@ impl Config {
                 demographics: Some(self.demographics()?),
             },
             divided_by: settings.divided_by,
+            rows: RowForm::segments_if(settings.tree.segments),
             config: settings.to_record(),
             standards: self.standards()?,
             ..RunOptions::default()

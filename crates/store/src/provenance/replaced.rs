@@ -8,7 +8,7 @@ use std::{
 use schema::{ModelId, Phase};
 
 use super::{FileProvenance, Settings};
-use crate::{BenchmarkDir, RunError};
+use crate::{BenchmarkDir, RowForm, RunError, copy_plain, plain_path};
 
 /// Between the name of a file and the digest of its content, in the name of a kept copy.
 const KEPT: &str = ".kept-";
@@ -87,7 +87,7 @@ impl KeptCopy {
         Self::because(dir, path, reason)
     }
 
-    /// Keeps a copy of the file at `path`, if there is one.
+    /// Keeps a copy of the file at `path`, if there is one. Of segments that is a plain file with their rows.
     ///
     /// # Errors
     /// When the copy cannot be made. The caller must then not replace the file.
@@ -100,12 +100,15 @@ impl KeptCopy {
             return Ok(None);
         };
         let short = hash.get(..8).unwrap_or_default();
-        let [stem, extension] = [path.file_stem(), path.extension()]
+        let plain = plain_path(path);
+        let [stem, extension] = [plain.file_stem(), plain.extension()]
             .map(|part| part.unwrap_or_default().to_string_lossy());
-        let copy = path.with_file_name(format!("{stem}{KEPT}{short}.{extension}"));
+        let copy = plain.with_file_name(format!("{stem}{KEPT}{short}.{extension}"));
         let new = !copy.exists();
-        if new {
-            keep(path, &copy).map_err(|error| RunError::write(&copy, error))?;
+        match RowForm::of(path) {
+            _ if !new => {}
+            RowForm::Plain => keep(path, &copy).map_err(|error| RunError::write(&copy, error))?,
+            RowForm::Segments => copy_plain(path, &copy)?,
         }
         Ok(Some(Self {
             path: copy,

@@ -6,7 +6,7 @@ use schema::{ProgramFlag, PromptVersions, setting_keys::PROMPT_VERSION};
 use serde_json::Value;
 
 use super::Provenance;
-use crate::{BenchmarkDir, ImportRecord, RunError, read_baseline, read_grades};
+use crate::{BenchmarkDir, ImportRecord, RunError, TargetDir, read_baseline, read_grades};
 
 /// The versions that a benchmark began with; `None` if its files do not show that it began.
 ///
@@ -67,7 +67,7 @@ fn of_baseline(dir: &BenchmarkDir) -> Option<PromptVersions> {
 /// Whether a target has conversations or scores.
 fn has_rows(dir: &BenchmarkDir) -> bool {
     let folders = fs::read_dir(dir.runs()).into_iter().flatten().flatten();
-    folders.map(|folder| folder.path()).any(|folder| {
-        folder.join("conversations.json").exists() || folder.join("scores.json").exists()
-    })
+    folders
+        .map(|folder| TargetDir::at(folder.path()))
+        .any(|files| files.conversations().exists() || files.scores().exists())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schema::{Conversation, CostSum, PhaseCost, Score};
 
-use crate::{RowPosition, RunError, Spool};
+use crate::{RowForm, RowPosition, RunError, Spool};
 
 /// Rows that will go into files. They are on disk, in the order of the journal, until [`SutFiles::compose`] sorts them into
 /// the order of the tree.
@@ -84,7 +84,7 @@ impl SutFiles {
         ] {
             if let Some(spool) = spool {
                 let path = folder.join(name);
-                spool.compose(&path)?;
+                spool.compose_rows(&path, RowForm::Plain, |_| ())?;
                 files.push(path);
             }
         }

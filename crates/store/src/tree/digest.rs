@@ -8,6 +8,8 @@ use std::{
 use schema::text::hex;
 use sha2::{Digest, Sha256};
 
+use crate::open_rows;
+
 /// Passes on what it reads, and hashes it.
 pub(crate) struct DigestReader<R> {
     input: R,
@@ -36,9 +38,9 @@ impl<R: Read> Read for DigestReader<R> {
     }
 }
 
-/// The SHA-256 of a file; `None` if it cannot be read.
+/// The SHA-256 of a file, of segments that of the plain file; `None` if it cannot be read.
 pub(super) fn hash_of_file(path: &Path) -> Option<String> {
-    let mut file = DigestReader::new(files::open(path).ok()?);
+    let mut file = DigestReader::new(open_rows(path).ok()?);
     io::copy(&mut file, &mut io::sink()).ok()?;
     Some(file.finish())
 }
@@ -59,7 +61,12 @@ impl<W: Write> DigestWriter<W> {
 
     /// The digest of everything that was written.
     pub(crate) fn finish(self) -> String {
-        hex(&self.hash.finalize())
+        self.into_parts().1
+    }
+
+    /// The output, and the digest of everything that was written to it.
+    pub(crate) fn into_parts(self) -> (W, String) {
+        (self.out, hex(&self.hash.finalize()))
     }
 }
 

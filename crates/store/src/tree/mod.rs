@@ -35,7 +35,8 @@ pub(crate) use self::{
     memory::{FileVersion, TreeMemory},
 };
 use crate::{
-    BenchmarkDir, ReplyTally, RunError, Spool, TargetDir, read_benchmark, summaries::scores_error,
+    BenchmarkDir, ReplyTally, RowForm, RunError, Spool, TargetDir, open_rows, read_benchmark,
+    summaries::scores_error,
 };
 
 /// What the rows of a target say. Rows themselves are not kept: memory is that of the counts of each scenario, and of a few hashes for each
@@ -157,7 +158,8 @@ impl BenchmarkDir {
         self.memory().digest(path)
     }
 
-    /// Replaces the conversations of `target` with the rows of `spool`, and returns the file's SHA-256. What they say is read while they are
+    /// Replaces the conversations of `target`, in whatever form they are, with the rows of `spool` in `form`, and returns the SHA-256 of the plain
+    /// file. What they say is read while they are
     /// written.
     ///
     /// # Errors
@@ -165,12 +167,16 @@ impl BenchmarkDir {
     pub fn compose_conversations(
         &self,
         spool: Spool,
+        form: RowForm,
         benchmark: &Benchmark,
         target: &ModelId,
     ) -> Result<String, RunError> {
-        let path = self.target(target)?.conversations();
-        let (composed, facts) =
-            spool.compose_and(&path, |rows| read_facts(&path, rows, benchmark, target))?;
+        let files = self.target(target)?;
+        let path = files.conversations();
+        let (composed, facts) = spool.compose_rows(&path, form, |rows| {
+            read_facts(&path, rows, benchmark, target)
+        })?;
+        let path = files.conversations();
         self.set_digest(&path, FileVersion::now(&path), &composed.sha256);
         // Rows that cannot be read are reported by the command that needs them.
         if let Ok(facts) = facts {
@@ -186,17 +192,17 @@ impl BenchmarkDir {
     pub fn compose_scores(
         &self,
         spool: Spool,
+        form: RowForm,
         benchmark: &Benchmark,
         target: &ModelId,
     ) -> Result<String, RunError> {
         let files = self.target(target)?;
-        let path = files.scores();
         let conversations = self.conversation_facts(&files, benchmark, target);
-        let (composed, facts) = spool.compose_and(&path, |rows| {
+        let (composed, facts) = spool.compose_rows(&files.scores(), form, |rows| {
             self.read_scores(rows, benchmark, target, conversations)
         })?;
         let versions = Versions::now(&files, benchmark, true);
-        self.set_digest(&path, versions.scores, &composed.sha256);
+        self.set_digest(&files.scores(), versions.scores, &composed.sha256);
         if let Ok(facts) = facts {
             self.memory().set_facts(&files, versions, &Arc::new(facts));
         }
@@ -221,7 +227,7 @@ impl BenchmarkDir {
         }
         // Without scores there are no facts: the conversations are then not read.
         let path = files.scores();
-        let scores = files::open(&path).map_err(|error| RunError::read(&path, error))?;
+        let scores = open_rows(&path).map_err(|error| RunError::read(&path, error))?;
         let conversations = match with_conversations {
             true => self.conversation_facts(&files, benchmark, target),
             false => None,
@@ -248,7 +254,7 @@ impl BenchmarkDir {
         }
         let read = || {
             let version = FileVersion::now(&path);
-            let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
+            let file = open_rows(&path).map_err(|error| RunError::read(&path, error))?;
             let mut file = DigestReader::new(file);
             let facts = read_facts(&path, &mut file, benchmark, target)?;
             self.set_digest(&path, version, &file.finish());

@@ -9,7 +9,7 @@ use std::{
 
 use schema::{numbers::grouped, safety::TestCaseGroup, text::hex};
 use sha2::{Digest, Sha256};
-use store::{Manifest, write_atomically};
+use store::{Manifest, open_rows, write_atomically};
 use tempfile::{NamedTempFile, TempDir};
 use zip::{
     CompressionMethod, DateTime, ZipArchive, ZipWriter, result::ZipError, write::SimpleFileOptions,
@@ -137,10 +137,10 @@ fn options() -> SimpleFileOptions {
         .large_file(true)
 }
 
-/// The SHA-256 of a file, in hexadecimal.
-fn digest(path: &Path) -> io::Result<String> {
+/// The SHA-256 of a file, in hexadecimal; of an index of segments that of the plain file.
+pub(super) fn digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    io::copy(&mut files::open(path)?, &mut hash)?;
+    io::copy(&mut open_rows(path)?, &mut hash)?;
     Ok(hex(&hash.finalize()))
 }
 
@@ -192,7 +192,7 @@ impl<W: Write + Seek> PartWriter<'_, W> {
 
     fn file(&mut self, name: &str, path: &Path) -> io::Result<()> {
         self.part(name, |out| {
-            let copied = files::open(path).and_then(|mut file| io::copy(&mut file, out));
+            let copied = open_rows(path).and_then(|mut file| io::copy(&mut file, out));
             let named = |error: io::Error| {
                 io::Error::new(error.kind(), format!("{}: {error}", path.display()))
             };

@@ -5,18 +5,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use store::BenchmarkDir;
+use store::{BenchmarkDir, is_segment_folder, plain_path};
+
+use super::archive::digest;
 
 /// A file below the folder of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeFile {
     /// Its path below the folder of benchmarks, with `/`: `honesty/runs/gpt/scores.json`.
     pub name: String,
-    /// Where it is.
+    /// Where it is. Of rows that are segments this is their index.
     pub path: PathBuf,
 }
 
-/// The files in the folder of `dir`, in order. Left out are the report, which names the run that wrote it, files whose name begins with a
+impl TreeFile {
+    /// The SHA-256 of its content, in hexadecimal.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn digest(&self) -> io::Result<String> {
+        digest(&self.path)
+    }
+}
+
+/// The files in the folder of `dir`, in order. Rows that are segments are one file, as they are without segments. Left out are the report, which names the run that wrote it, files whose name begins with a
 /// dot, and whatever is neither file nor folder.
 ///
 /// # Errors
@@ -41,7 +53,16 @@ fn add(folder: &Path, name: &str, found: &mut Vec<TreeFile>) -> io::Result<()> {
         }
         let name = format!("{name}/{own}");
         let kind = entry.file_type()?;
-        if kind.is_dir() {
+        if kind.is_dir() && is_segment_folder(&entry.path()) {
+            let index = entry.path().join("index.json");
+            // Otherwise a killed run left it, and it does not count.
+            if index.is_file() && !plain_path(&index).exists() {
+                found.push(TreeFile {
+                    name: format!("{name}.json"),
+                    path: index,
+                });
+            }
+        } else if kind.is_dir() {
             add(&entry.path(), &name, found)?;
         } else if kind.is_file() {
             found.push(TreeFile {

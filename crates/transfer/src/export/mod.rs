@@ -7,6 +7,7 @@ mod find;
 mod index_file;
 mod journal_index;
 mod journal_record;
+mod plain_tree;
 mod problems;
 mod replies;
 mod reported_item;
@@ -29,6 +30,7 @@ use schema::{
 pub use self::{
     calls::{RunCalls, benchmark_calls, calls_of_runs},
     journal_record::Journals,
+    plain_tree::export_tree,
     safety::{export_safety, export_safety_with},
 };
 use self::{

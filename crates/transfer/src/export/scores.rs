@@ -6,7 +6,7 @@ use schema::{Conversation, Extra, Metric, ModelId, Score};
 use serde_json::Value;
 
 use super::disk_index::{DiskIndex, hash_key};
-use store::{RunError, each_row_of, explain_read_error};
+use store::{RunError, each_row_of, explain_read_error, open_rows};
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
@@ -37,7 +37,7 @@ impl Scores {
                 cut: None,
             });
         }
-        let file = files::open(path).map_err(|error| RunError::read(path, error))?;
+        let file = open_rows(path).map_err(|error| RunError::read(path, error))?;
         let mut fault = None;
         let read = each_row_of(path, file, |row| {
             fault = match row.parse::<Score>() {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{Bench, journal_index::JournalIndex};
-use store::{Manifest, RunError, TargetDir};
+use store::{Manifest, RunError, TargetDir, open_rows};
 
 /// The run of `target`; `content` is its [`content`].
 pub(super) fn run(
@@ -98,7 +98,7 @@ pub(super) fn content(
     }
     let mut hash = Sha256::new();
     for path in [files.conversations(), files.scores()] {
-        let copied = files::open(&path).and_then(|mut file| io::copy(&mut file, &mut hash));
+        let copied = open_rows(&path).and_then(|mut file| io::copy(&mut file, &mut hash));
         match copied {
             Ok(length) => hash.update(length.to_le_bytes()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -19,8 +19,9 @@ use super::{
     renamed::Renamed, unfinished::Unfinished,
 };
 use store::{
-    BenchmarkDir, ImportRecord, Layout, RowPosition, RunError, Spool, check_belongs, each_row,
-    mark_imported, provenance::is_kept_copy, read_benchmark, read_conversations, read_scenarios,
+    BenchmarkDir, ImportRecord, Layout, ROW_FOLDERS, RowPosition, RunError, Spool, check_belongs,
+    copy_plain, each_row, mark_imported, provenance::is_kept_copy, read_benchmark,
+    read_conversations, read_scenarios,
 };
 
 /// Files of a benchmark and of a target that are copied if they exist.
@@ -244,7 +245,10 @@ impl Copy<'_> {
         for name in names_in(from)? {
             if names.contains(&name.as_str()) || is_kept_copy(&name, &OF_TARGET) {
                 copy(&from.join(&name), &to.join(&name))?;
-            } else if !OF_TARGET.contains(&name.as_str()) && !name.starts_with('.') {
+            } else if !OF_TARGET.contains(&name.as_str())
+                && !ROW_FOLDERS.contains(&name.as_str())
+                && !name.starts_with('.')
+            {
                 self.left(from.join(&name), "not a file of a target");
             }
         }
@@ -328,7 +332,7 @@ impl Copy<'_> {
         }
         let to = to.join("conversations.json");
         match spool {
-            None => copy(path, &to)?,
+            None => copy_plain(path, &to)?,
             Some(spool) => {
                 spool.compose(&to)?;
                 self.notes.push(
@@ -355,7 +359,7 @@ impl Copy<'_> {
             read.map_err(|error| error.to_string())
         });
         match read {
-            Ok(()) if present => copy(path, &to.join("scores.json")),
+            Ok(()) if present => copy_plain(path, &to.join("scores.json")),
             Ok(()) => self.joined_scores(id, path, &to.join("scores.json")),
             Err(error) => {
                 self.judged = false;

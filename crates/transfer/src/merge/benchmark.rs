@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use schema::{Benchmark, CostSum, ModelId, Phase, ShardFile};
 use store::{
-    BenchmarkDir, Layout, RunError, Spool, copy_own_files, provenance::Provenance, read_benchmark,
-    read_costs, read_scenarios, scored_targets, simulated_targets, write_cost, write_shard,
+    BenchmarkDir, Layout, RowForm, RunError, Spool, copy_own_files, provenance::Provenance,
+    read_benchmark, read_costs, read_scenarios, scored_targets, simulated_targets, write_cost,
+    write_shard,
 };
 
 use super::{
@@ -123,7 +124,7 @@ impl Merge<'_> {
         })
     }
 
-    /// Merges the rows of a phase and their cost.
+    /// Merges the rows of a phase and their cost. The rows are written as segments if those of a shard are.
     fn file(&mut self, id: &ModelId, phase: Phase) -> Result<MergedFile, RunError> {
         let path_in = |dir: &BenchmarkDir| -> Result<_, RunError> {
             let files = dir.target(id)?;
@@ -135,9 +136,13 @@ impl Merge<'_> {
         let spool = Spool::create(&self.dir.spool().join(format!("{id}.{}", phase.as_str())))?;
         let mut rows = MergedRows::new(self.places, spool);
         let mut used = Vec::new();
+        let mut form = RowForm::Plain;
         for (number, part) in self.parts.iter().enumerate() {
             let path = path_in(&part.dir)?;
             if path.exists() {
+                if RowForm::of(&path) == RowForm::Segments {
+                    form = RowForm::Segments;
+                }
                 used.push((part, rows.add(self.parts, number, &path)?));
             }
         }
@@ -150,9 +155,10 @@ impl Merge<'_> {
         let cost = self.cost(id, phase, &used, rows.sum());
         let (count, repeated) = (rows.count(), rows.repeated());
         let spool = rows.into_spool();
+        let (dir, benchmark) = (self.dir, self.benchmark);
         let sha256 = match phase {
-            Phase::Evaluate => self.dir.compose_scores(spool, self.benchmark, id)?,
-            _ => self.dir.compose_conversations(spool, self.benchmark, id)?,
+            Phase::Evaluate => dir.compose_scores(spool, form, benchmark, id)?,
+            _ => dir.compose_conversations(spool, form, benchmark, id)?,
         };
         if let Some(cost) = cost {
             write_cost(self.dir, Some(id), phase, cost.total())?;

@@ -66,6 +66,13 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::Statistics => typed::<schema::statistics::Statistics>(value, |statistics| {
             rules::statistics(&statistics, facts)
         }),
+        Kind::Segments => typed::<store::SegmentIndex>(value, |index| {
+            let fault = index.fault();
+            fault
+                .map(|fault| Found::problem("", fault))
+                .into_iter()
+                .collect()
+        }),
         Kind::Sequence => typed::<schema::sequence::Sequence>(value, |_| Vec::new()),
         Kind::Shard => typed::<schema::ShardFile>(value, |file| match file.is_valid() {
             true => Vec::new(),

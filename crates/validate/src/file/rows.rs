@@ -5,10 +5,11 @@ use std::{collections::HashSet, path::Path};
 use located::json::{self, JsonRow, JsonRows, JsonRowsError, JsonRowsFault};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use store::{RowForm, SegmentFault, SegmentIndex, open_rows};
 
 use super::check_value;
 use crate::{
-    FileReport, Finding, Kind, SourceLocation,
+    FileReport, Finding, Kind, Options, SourceLocation,
     checker::{CheckedText, Checker, Found},
     rules::{
         BenchmarkFacts, ConversationRules, LabelFileRules, ResultRules, ScenarioRules, ScoreRules,
@@ -66,7 +67,14 @@ fn is_whole(row: &Value) -> bool {
 
 /// Checks the file row by row.
 pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
-    let Ok(file) = files::open(path) else {
+    let segments = match RowForm::of(path) {
+        RowForm::Plain => None,
+        RowForm::Segments => match index(path, report) {
+            Some(index) => Some(index),
+            None => return,
+        },
+    };
+    let Ok(file) = open_rows(path) else {
         return;
     };
     let checker = Checker::new(kind);
@@ -77,10 +85,14 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
         match rows.next_row() {
             Ok(None) => break None,
             Err(fault) => break Some(unreadable(&fault)),
-            Ok(Some(row)) => match check_row(&checker, &mut rules, &row) {
-                Ok(findings) => report.extend(findings),
-                Err(finding) => break Some(finding),
-            },
+            Ok(Some(row)) => {
+                let number = row.number;
+                let in_segment = |found| in_segment(segments.as_ref(), number, found);
+                match check_row(&checker, &mut rules, &row) {
+                    Ok(findings) => report.extend(findings.into_iter().map(in_segment)),
+                    Err(finding) => break Some(in_segment(finding)),
+                }
+            }
         }
         checked += 1;
     };
@@ -90,8 +102,36 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     finish(rules, report, whole).put(facts);
 }
 
+/// The index of segments, if nothing is wrong with it.
+fn index(path: &Path, report: &mut FileReport) -> Option<SegmentIndex> {
+    let (options, mut facts) = (Options::default(), BenchmarkFacts::default());
+    super::objects::check(path, Kind::Segments, &options, report, &mut facts);
+    let is_fine = report.is_fine();
+    is_fine.then(|| SegmentIndex::read(path).ok()).flatten()
+}
+
+/// The finding with the segment and the line of the row in place of its place in the list, which no file has.
+fn in_segment(segments: Option<&SegmentIndex>, row: u64, found: Finding) -> Finding {
+    match segments.and_then(|index| index.locate(row)) {
+        None => found,
+        Some((segment, line)) => Finding {
+            line: None,
+            column: None,
+            reason: format!("{}, line {line}: {}", segment.file, found.reason),
+            ..found
+        },
+    }
+}
+
 /// Why the rest of the list cannot be read.
 fn unreadable(error: &JsonRowsError) -> Finding {
+    if let JsonRowsFault::Read(error) = &error.fault
+        && let Some(fault) = SegmentFault::of(error)
+    {
+        let file = fault.path.file_name().unwrap_or_default();
+        let reason = format!("{}: {}", file.to_string_lossy(), fault.reason);
+        return Finding::problem("", reason).with_help(Some(fault.help.into()));
+    }
     let row = error.row.saturating_sub(1);
     let (key, reason) = match &error.fault {
         JsonRowsFault::Syntax(reason) => return not_json(row, reason, error.location),

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use store::{BenchmarkDir, Layout, Manifest, TreeLock};
+use store::{BenchmarkDir, Layout, Manifest, RowForm, TargetDir, TreeLock};
 
 /// The sizes and times of the files that a page is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,11 @@ impl FileStates {
         files.retain(|(path, ..)| path.extension().is_none_or(|kind| kind != "html"));
         for target in entries(&dir.runs()) {
             files.extend(files_in(&target));
+            let rows = TargetDir::at(target);
+            // Rows that are segments change with their index, which is not among these files.
+            let present = [rows.conversations(), rows.scores()].into_iter();
+            let indexes = present.filter(|path| RowForm::of(path) == RowForm::Segments);
+            files.extend(indexes.filter_map(state));
         }
         files.extend(files_in(dir.spool()));
         // The manifest says how the run ended. The journal changes with each call, so it is only read when another file changed.
@@ -71,7 +76,8 @@ mod tests {
         let runs = dir.runs().join("a");
         let spool = dir.spool().to_owned();
         let records = layout.run("run-1");
-        for path in [&runs, &spool, &records] {
+        let segments = dir.runs().join("b/scores");
+        for path in [&runs, &spool, &records, &segments] {
             fs::create_dir_all(path).unwrap();
         }
         let mut before = FileStates::of(&layout, &dir);
@@ -84,6 +90,7 @@ mod tests {
         for path in [
             dir.results(),
             runs.join("labels.json"),
+            segments.join("index.json"),
             spool.join("a.scores"),
             records.join("manifest.json"),
         ] {

@@ -17,6 +17,7 @@ mod retries;
 mod run;
 mod safety;
 mod simulator;
+mod tree;
 
 use std::path::PathBuf;
 
@@ -43,6 +44,7 @@ pub use retries::Retries;
 pub use run::{Concurrency, Run};
 pub use safety::{IterationLayers, Safety, Variations};
 pub use simulator::SimulatorSection;
+pub use tree::TreeSection;
 
 use super::{
     read::Problems,
@@ -138,6 +140,9 @@ pub struct Settings {
     /// Safety evaluations.
     #[serde(skip_serializing)]
     pub safety: Safety,
+    /// How the files of a benchmark are written.
+    #[serde(skip_serializing_if = "TreeSection::is_default")]
+    pub tree: TreeSection,
     /// The models above, resolved.
     #[serde(skip)]
     pub models: ModelEntries,
