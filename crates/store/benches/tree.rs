@@ -1,13 +1,15 @@
-//! Writing the tree: 10,000 conversations of 8 messages through a spool into `conversations.json`.
+//! Writing the tree: 10,000 conversations of 8 messages through a spool into `conversations.json`; the same rows written and read in each form.
 
 #![allow(
     clippy::unwrap_used,
     reason = "a bench that cannot write has nothing to measure"
 )]
 
+use std::path::Path;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use schema::{Conversation, ModelId, Role, Scenario, TargetRef, Turn};
-use store::{RowPosition, Spool};
+use schema::{Benchmark, Conversation, ModelId, Role, Scenario, TargetRef, Turn};
+use store::{BenchmarkDir, Layout, RowForm, RowPosition, Spool, open_rows};
 
 const ROWS: u32 = 10_000;
 
@@ -56,19 +58,7 @@ fn write_tree(c: &mut Criterion) {
         .sample_size(10);
     group.bench_function("10,000 conversations", |b| {
         b.iter(|| {
-            let spool = Spool::create(&folder.path().join("spool")).unwrap();
-            for n in 0..ROWS {
-                // Finished in another order than they stand in.
-                spool
-                    .push(
-                        RowPosition {
-                            scenario: n ^ 0b1111,
-                            ..RowPosition::default()
-                        },
-                        &row,
-                    )
-                    .unwrap();
-            }
+            let spool = spooled(folder.path(), &row);
             spool
                 .compose(&folder.path().join("conversations.json"))
                 .unwrap()
@@ -77,5 +67,46 @@ fn write_tree(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, write_tree);
+fn spooled(folder: &Path, row: &Conversation) -> Spool {
+    let spool = Spool::create(&folder.join("spool")).unwrap();
+    for n in 0..ROWS {
+        // Finished in another order than they stand in.
+        let position = RowPosition {
+            scenario: n ^ 0b1111,
+            ..RowPosition::default()
+        };
+        spool.push(position, row).unwrap();
+    }
+    spool
+}
+
+/// The rows of a target, with what a run computes of them while it writes them.
+fn both_forms(c: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let dir: BenchmarkDir = Layout::new(folder.path()).benchmark("b").unwrap();
+    let (row, benchmark) = (conversation(), Benchmark::default());
+    let target = row.target.id.clone();
+    let path = || dir.target(&target).unwrap().conversations();
+    let mut group = c.benchmark_group("forms");
+    group
+        .throughput(Throughput::Elements(u64::from(ROWS)))
+        .sample_size(10);
+    for (name, form) in [("plain", RowForm::Plain), ("segments", RowForm::Segments)] {
+        group.bench_function(format!("write {name}"), |b| {
+            b.iter(|| {
+                let spool = spooled(folder.path(), &row);
+                dir.compose_conversations(spool, form, &benchmark, &target)
+                    .unwrap()
+            });
+        });
+        group.bench_function(format!("read {name}"), |b| {
+            b.iter(|| {
+                std::io::copy(&mut open_rows(&path()).unwrap(), &mut std::io::sink()).unwrap()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, write_tree, both_forms);
 criterion_main!(benches);

@@ -44,7 +44,7 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo \
-        xtask export summary honesty\n  cargo xtask export jsonl honesty --verdict fail --filter tags=hard\n  cargo xtask export tree honesty --plain plain"
+        xtask export summary honesty\n  cargo xtask export jsonl honesty --verdict fail --filter tags=hard\n  cargo xtask export tree honesty --plain out"
 )]
 pub struct ExportArgs {
     /// The format

@@ -216,10 +216,12 @@ fn the_plain_file_counts_where_both_forms_are_there() {
     assert!(!rows.folder().exists());
 }
 
+type Damage = fn(&Rows);
+
 #[test]
 fn faults_name_the_segment() {
     let second = "00002.jsonl.zst";
-    let damage: [(&str, fn(&Rows)); 5] = [
+    let damage: [(&str, Damage); 5] = [
         ("missing, and the index beside it names it", |rows| {
             fs::remove_file(rows.file("00002.jsonl.zst")).unwrap();
         }),
