@@ -103,7 +103,7 @@ fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString
     error
 }
 
-/// What a build without workers on other machines says where they are asked for.
+/// What a build without workers on other machines says where they are needed.
 const WITHOUT_WORKERS: &str = "this program was built without the feature `cluster`, which runs rows on other machines: the Python package and the \
     image have it, and `cargo build --release -p probity-cli --features cluster` makes a program that has it";
 

@@ -24,7 +24,7 @@ const END_LEASE: Duration = Duration::from_secs(600);
 /// The most units in flight.
 const MOST_IN_FLIGHT: i64 = 100_000;
 
-/// The most entries of a bucket that are asked for at the same time.
+/// The most entries of a bucket that are read at the same time.
 const AT_A_TIME: usize = 32;
 /// The consumer of ends.
 const COORDINATOR: &str = "coordinator";
@@ -61,11 +61,11 @@ async fn bucket(js: &Context, name: &str, kept: Duration) -> Result<kv::Store, C
 pub(crate) async fn entries<T: DeserializeOwned>(
     bucket: &kv::Store,
 ) -> Result<Vec<(String, T)>, ClusterError> {
-    let keys = bucket
+    let listed = bucket
         .keys()
         .await
         .map_err(ClusterError::of(bucket.name.as_str()))?;
-    let keys: Vec<String> = keys
+    let keys: Vec<String> = listed
         .try_collect()
         .await
         .map_err(ClusterError::of(bucket.name.as_str()))?;
