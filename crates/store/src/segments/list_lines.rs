@@ -2,16 +2,16 @@
 //!
 //! Only white space between the parts of a row changes: numbers and texts stay as they were written.
 
-/// Where a text is within the rows.
+/// Where a text is within its lists and objects.
 #[derive(Debug, Default)]
-struct Place {
+struct Nesting {
     /// How many lists and objects are open.
     depth: usize,
     in_text: bool,
     is_escaped: bool,
 }
 
-impl Place {
+impl Nesting {
     /// Whether `byte` is part of a text, its quotes included. Moves behind it.
     fn is_text(&mut self, byte: u8) -> bool {
         match (self.in_text, byte) {
@@ -27,7 +27,7 @@ impl Place {
 /// Makes lines of a list.
 #[derive(Debug, Default)]
 pub(super) struct ToLines {
-    place: Place,
+    nesting: Nesting,
     /// Whether the current line has any text.
     has_text: bool,
 }
@@ -36,8 +36,8 @@ impl ToLines {
     /// Appends the lines of the next part of the list to `lines`.
     pub(super) fn push(&mut self, list: &[u8], lines: &mut Vec<u8>) {
         for byte in list {
-            let place = &mut self.place;
-            if place.is_text(*byte) {
+            let nesting = &mut self.nesting;
+            if nesting.is_text(*byte) {
                 lines.push(*byte);
                 self.has_text = true;
                 continue;
@@ -45,20 +45,20 @@ impl ToLines {
             match byte {
                 b' ' | b'\n' | b'\r' | b'\t' => {}
                 b'[' | b'{' => {
-                    if place.depth > 0 {
+                    if nesting.depth > 0 {
                         lines.push(*byte);
                         self.has_text = true;
                     }
-                    place.depth += 1;
+                    nesting.depth += 1;
                 }
                 b']' | b'}' => {
-                    place.depth = place.depth.saturating_sub(1);
-                    match place.depth {
+                    nesting.depth = nesting.depth.saturating_sub(1);
+                    match nesting.depth {
                         0 => self.end_line(lines),
                         _ => lines.push(*byte),
                     }
                 }
-                b',' if place.depth == 1 => self.end_line(lines),
+                b',' if nesting.depth == 1 => self.end_line(lines),
                 _ => {
                     lines.push(*byte);
                     self.has_text = true;
@@ -77,7 +77,7 @@ impl ToLines {
 /// Makes a list of lines: indented by two spaces, as [`serde_json::ser::PrettyFormatter`] indents.
 #[derive(Debug, Default)]
 pub(super) struct ToList {
-    place: Place,
+    nesting: Nesting,
     has_rows: bool,
     /// Whether the current row has begun.
     in_row: bool,
@@ -90,7 +90,7 @@ impl ToList {
     pub(super) fn push(&mut self, lines: &[u8], list: &mut Vec<u8>) {
         for byte in lines {
             if *byte == b'\n' {
-                (self.place, self.in_row, self.is_opened) = (Place::default(), false, false);
+                (self.nesting, self.in_row, self.is_opened) = (Nesting::default(), false, false);
                 continue;
             }
             if !self.in_row {
@@ -102,14 +102,14 @@ impl ToList {
     }
 
     fn push_byte(&mut self, byte: u8, list: &mut Vec<u8>) {
-        let was_text = self.place.in_text;
-        let is_text = self.place.is_text(byte);
+        let was_text = self.nesting.in_text;
+        let is_text = self.nesting.is_text(byte);
         if was_text {
             return list.push(byte);
         }
         let is_close = !is_text && matches!(byte, b']' | b'}');
         if is_close {
-            self.place.depth = self.place.depth.saturating_sub(1);
+            self.nesting.depth = self.nesting.depth.saturating_sub(1);
         }
         if self.is_opened != is_close {
             self.break_line(list);
@@ -119,7 +119,7 @@ impl ToList {
         match byte {
             _ if is_text => {}
             b'[' | b'{' => {
-                self.place.depth += 1;
+                self.nesting.depth += 1;
                 self.is_opened = true;
             }
             b',' => self.break_line(list),
@@ -130,7 +130,7 @@ impl ToList {
 
     fn break_line(&self, list: &mut Vec<u8>) {
         list.push(b'\n');
-        list.resize(list.len() + 2 * (self.place.depth + 1), b' ');
+        list.resize(list.len() + 2 * (self.nesting.depth + 1), b' ');
     }
 
     /// The end of the list.
