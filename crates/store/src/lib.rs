@@ -63,6 +63,7 @@ mod safety_rates;
 pub mod safety_results;
 mod safety_sequence;
 mod scenarios;
+mod scores_beside;
 mod segments;
 mod sequence;
 mod shard;
@@ -114,7 +115,7 @@ pub use record::{RecordOf, write_record};
 pub use replies::ReplyTally;
 pub use rows::{
     any_conversation, any_verdict, count_conversations, each_json_row, each_row, each_row_of,
-    each_score, find_conversations, find_scores, read_conversations,
+    find_conversations, find_scores, read_conversations,
 };
 pub use safety_baseline::{
     add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
@@ -128,6 +129,7 @@ pub use scenarios::{
     ScenarioRules, check_belongs, check_playable, fill_from_metrics, help_foreign_scenarios,
     read_scenarios, write_scenarios,
 };
+pub use scores_beside::ScoresBeside;
 pub use segments::{
     INDEX_VERSION, ROW_FOLDERS, RowForm, RowsFile, Segment, SegmentFault, SegmentIndex,
     SegmentRows, copy_plain, is_segment_folder, open_rows, plain_path, suggest_segments,

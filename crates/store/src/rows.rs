@@ -83,22 +83,6 @@ pub fn find_scores(
     Ok(found)
 }
 
-/// Passes every score row of the `scores.json` at `path` to `take`, in the order of the file.
-///
-/// # Errors
-/// When the file cannot be read, or is not a list of score rows.
-pub fn each_score(
-    path: &Path,
-    target: &ModelId,
-    benchmark: &Benchmark,
-    mut take: impl FnMut(Score),
-) -> Result<(), RunError> {
-    each_json_row(path, |row| {
-        take(read_score(row, target, &benchmark.metrics)?);
-        Ok(ControlFlow::Continue(()))
-    })
-}
-
 /// The number of rows of a `conversations.json` whose metric `counts` accepts. `None` if they cannot be counted: the readers of the
 /// rows report why.
 pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option<u64> {

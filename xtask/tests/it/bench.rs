@@ -7,7 +7,13 @@ use std::process::Command;
 #[test]
 fn benchmarks_of_nothing_are_refused_as_other_usage_is() {
     let folder = tempfile::tempdir().unwrap();
-    for flag in ["--in-flight", "--rounds", "--export", "--journal"] {
+    for flag in [
+        "--in-flight",
+        "--rounds",
+        "--export",
+        "--journal",
+        "--scale",
+    ] {
         let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(["bench", flag, "0"])
             .current_dir(folder.path())

@@ -4,10 +4,7 @@ mod export;
 mod filter;
 mod trial;
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::ControlFlow,
-};
+use std::{collections::HashSet, ops::ControlFlow};
 
 use schema::{
     Benchmark, Conversation, Metric, ModelId, Scenario, Score, TargetRef, nearest, notice,
@@ -15,8 +12,8 @@ use schema::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::{
-    BenchmarkDir, Layout, RunError, find_conversations, find_scores, list_ids, read_benchmark,
-    read_conversations, read_scenarios, simulated_targets,
+    BenchmarkDir, Layout, RunError, ScoresBeside, find_conversations, find_scores, list_ids,
+    read_benchmark, read_conversations, read_scenarios, simulated_targets,
 };
 
 pub use export::FilteredExporter;
@@ -152,12 +149,11 @@ impl Tree {
         found: &mut ListedRows,
     ) -> Result<(), RunError> {
         let files = self.dir.target(target)?;
-        let mut scores: HashMap<String, Vec<Score>> = HashMap::new();
-        if files.scores().exists() {
-            store::each_score(&files.scores(), target, &self.benchmark, |score| {
-                scores.entry(score.conv_id.clone()).or_default().push(score);
-            })?;
-        }
+        let path = files.scores();
+        let mut scores = match path.exists() {
+            true => Some(ScoresBeside::open(&path, target, &self.benchmark)?),
+            false => None,
+        };
         let mut kept = 0;
         let mut add = |conversation: &Conversation, score: Option<&Score>| {
             found.of += 1;
@@ -172,26 +168,36 @@ impl Tree {
             found.rows.push(listed(conversation, score));
         };
         self.each_conversation(target, |conversation| {
-            match scores.get(&conversation.conv_id).map(Vec::as_slice) {
-                None | Some([]) => add(&conversation, None),
-                Some(scores) => scores
-                    .iter()
-                    .for_each(|score| add(&conversation, Some(score))),
+            let scores = match &mut scores {
+                Some(scores) => scores.take(&conversation.conv_id)?,
+                None => Vec::new(),
+            };
+            if scores.is_empty() {
+                add(&conversation, None);
             }
+            for score in &scores {
+                add(&conversation, Some(score));
+            }
+            Ok(())
         })
     }
 
     fn each_conversation(
         &self,
         target: &ModelId,
-        mut take: impl FnMut(Conversation),
+        mut take: impl FnMut(Conversation) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         let path = self.dir.target(target)?.conversations();
         let of = Self::target_ref(target);
+        let mut taken = Ok(());
         read_conversations(&path, &of, &self.benchmark, &self.scenarios, |row| {
-            take(row);
-            ControlFlow::Continue(())
-        })
+            taken = take(row);
+            match taken {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        taken
     }
 
     fn target_ref(target: &ModelId) -> TargetRef {
