@@ -92,7 +92,8 @@ def main():
     program, scripted, nats = (os.path.abspath(path) for path in sys.argv[1:4])
     with tempfile.TemporaryDirectory() as files:
         models, queue = port(), port()
-        server = subprocess.Popen([scripted, "--port", str(models)], stdout=subprocess.DEVNULL)
+        # It serves until its standard input ends.
+        server = subprocess.Popen([scripted, "--port", str(models)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         broker = subprocess.Popen(
             [nats, "-js", "-a", "127.0.0.1", "-p", str(queue), "-sd", files],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -349,11 +349,13 @@ def test_rows_in_segments_are_read(folder: Path) -> None:
     settings = {"generation.turns": 1, "tree.segments": True}
     run = probity.run("sycophancy", folder=folder, set=settings)
     assert (run.path / "runs" / "my-agent" / "scores" / "index.json").exists()
-    rows = {"conversations": list(run.conversations()), "scores": list(run.scores()), "messages": list(run.messages())}
-    assert {row.target for row in rows["conversations"]} == {"my-agent", "scripted-careful"}
+    conversations, scores, messages = list(run.conversations()), list(run.scores()), list(run.messages())
+    assert {row.target for row in conversations} == {"my-agent", "scripted-careful"}
     plain = probity.run("sycophancy", folder=folder, set={"generation.turns": 1})
     assert not (plain.path / "runs" / "my-agent" / "scores").exists()
-    assert rows == {"conversations": list(plain.conversations()), "scores": list(plain.scores()), "messages": list(plain.messages())}
+    assert conversations == list(plain.conversations())
+    assert scores == list(plain.scores())
+    assert messages == list(plain.messages())
 
 
 def test_a_program_answers_tools(folder: Path) -> None:

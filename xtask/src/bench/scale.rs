@@ -23,9 +23,7 @@ const COMMANDS: [&[&str]; 12] = [
     &[
         "import",
         "data",
-        "rows.jsonl",
-        "--name",
-        "bench",
+        "bench.jsonl",
         "--check",
         "contains={{ answer }}",
     ],
@@ -39,7 +37,7 @@ const COMMANDS: [&[&str]; 12] = [
     &["export", "jsonl", "bench", "--out", "exported"],
     &["export", "eee", "bench", "--out", "exported"],
     &["validate", "benchmarks"],
-    &["journal", "check"],
+    &["journal", "check", "bench"],
 ];
 /// Stands for the id of the last conversation.
 const LAST: &str = "LAST";
@@ -76,7 +74,7 @@ pub(super) async fn measure(
     let scenarios = conversations.div_ceil(SAMPLES);
     let server = Server::start(1).await?;
     prepare(folder.path(), &server.base_url, scenarios, segments)?;
-    let last = format!("m01_s{scenarios:03}_v01__careful__{:02}", SAMPLES - 1);
+    let last = format!("m01_s{scenarios:03}_v01__careful__s{}", SAMPLES - 1);
     let mut steps = Vec::new();
     for words in COMMANDS {
         let words: Vec<&str> = words
@@ -117,7 +115,7 @@ fn prepare(
         folder.join("rules.yaml"),
         "rules:\n- {require: upper <= 0.9}\n",
     )?;
-    let mut rows = BufWriter::new(File::create(folder.join("rows.jsonl"))?);
+    let mut rows = BufWriter::new(File::create(folder.join("bench.jsonl"))?);
     for number in 0..scenarios {
         let row = serde_json::json!({
             "question": format!("What is {number} and {number}, and how sure are you of it?"),

@@ -14,6 +14,7 @@ use crate::common::Project;
 fn in_the_code(output: &str) -> BTreeMap<String, String> {
     let cache = llm_client::SqliteStore::FORMAT.to_string();
     let prices = llm_client::PriceTable::FORMAT.to_string();
+    let segments = store::INDEX_VERSION.to_string();
     let safety = schema::safety::results::Details::FORMAT.to_string();
     [
         ("journal", journal::FORMAT_VERSION),
@@ -34,6 +35,7 @@ fn in_the_code(output: &str) -> BTreeMap<String, String> {
         ("results of safety evaluations", &safety),
         ("cassette", probity::CassetteRecord::FORMAT_VERSION),
         ("cache.sqlite", &cache),
+        ("index.json of segments", &segments),
         ("price table", &prices),
         ("`--json`", output),
     ]
