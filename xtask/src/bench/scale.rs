@@ -19,7 +19,7 @@ use super::{Measure, Server, command::FIGURES};
 const SAMPLES: usize = 10;
 const IN_FLIGHT: usize = 200;
 /// Each command, with the exit codes that it may have. The rule of the gate is not about the rates of the scripted model.
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 11] = [
     &[
         "import",
         "data",
@@ -37,7 +37,6 @@ const COMMANDS: [&[&str]; 12] = [
     &["export", "jsonl", "bench", "--out", "exported"],
     &["export", "eee", "bench", "--out", "exported"],
     &["validate", "benchmarks"],
-    &["journal", "check", "bench"],
 ];
 /// Stands for the id of the last conversation.
 const LAST: &str = "LAST";
