@@ -1,6 +1,6 @@
 //! What goes over the server. No type here has a place for a key or a header.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{
     BenchmarkContext,
@@ -69,9 +69,9 @@ pub struct WorkerState {
     /// The units that it plays at the same time.
     pub concurrency: usize,
     /// The units in flight, by the run's key.
-    pub in_flight: BTreeMap<String, Vec<String>>,
+    pub in_flight: BTreeMap<String, BTreeSet<String>>,
     /// Those of them that it does not play, since another worker does or did.
-    pub waiting: BTreeMap<String, Vec<String>>,
+    pub waiting: BTreeMap<String, BTreeSet<String>>,
     /// What it can play: the ids of targets, by the run's key.
     pub can: BTreeMap<String, Vec<String>>,
     /// Why it cannot play a target, by the run's key and the target's id.
@@ -92,9 +92,8 @@ impl WorkerState {
     }
 }
 
-fn has(units: &BTreeMap<String, Vec<String>>, run: &str, unit: &str) -> bool {
-    let of_run = units.get(run);
-    of_run.is_some_and(|units| units.iter().any(|one| one == unit))
+fn has(units: &BTreeMap<String, BTreeSet<String>>, run: &str, unit: &str) -> bool {
+    units.get(run).is_some_and(|units| units.contains(unit))
 }
 
 /// A benchmark, as units refer to it.

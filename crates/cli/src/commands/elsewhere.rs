@@ -239,7 +239,7 @@ pub(super) mod over_nats {
             ));
         }
         for worker in &workers {
-            let rows: usize = worker.in_flight.values().map(Vec::len).sum();
+            let rows: usize = worker.in_flight.values().map(BTreeSet::len).sum();
             let targets: BTreeSet<&String> = worker.can.values().flatten().collect();
             text.push_str(&format!(
                 "worker {}  {rows} of {} rows in flight, takes rows of {}\n",

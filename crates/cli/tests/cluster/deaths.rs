@@ -212,6 +212,28 @@ async fn a_network_that_is_cut_for_half_a_minute_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_gets_its_own_rows_again_goes_on_with_them() {
+    let stage = Stage::new().await;
+    let to_worker = Wire::to(&stage.nats).await;
+    // It has room for all rows twice.
+    let (_only, _folder) = worker_at(&to_worker.url(), &["--concurrency", "24"]);
+    let mut run = stage.there.start(&stage.nats, "4");
+    stage.wait_answered(20).await;
+    // The rows go on for longer than a worker waits before it begins one after the cut.
+    stage.server.set_latency(Duration::from_millis(700));
+    to_worker.cut(true);
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    to_worker.cut(false);
+    assert_eq!(
+        stage.there.wait(&mut run, LONG),
+        Some(0),
+        "{}",
+        stage.there.said()
+    );
+    stage.assert_whole(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ends_that_the_run_has_not_taken_are_sent_again_to_a_nats_server_that_lost_them() {
     let mut stage = Stage::new().await;
     let to_run = Wire::to(&stage.nats).await;

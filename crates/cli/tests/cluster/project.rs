@@ -178,7 +178,10 @@ pub fn worker_at(url: &str, arguments: &[&str]) -> (Process, tempfile::TempDir) 
     let folder = tempfile::tempdir().unwrap();
     let log = fs::File::create(folder.path().join("worker.log")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
-    command.args(["worker", "--nats", url, "--concurrency", "3"]);
+    command.args(["worker", "--nats", url]);
+    if !arguments.contains(&"--concurrency") {
+        command.args(["--concurrency", "3"]);
+    }
     command.args(arguments).current_dir(folder.path());
     command.stdout(Stdio::null()).stderr(log);
     (Process(command.spawn().unwrap()), folder)

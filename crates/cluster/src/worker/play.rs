@@ -1,7 +1,7 @@
 //! Plays one unit.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -73,7 +73,10 @@ impl Played {
     pub(super) async fn play(&self, message: jetstream::Message) {
         let name = message.subject.rsplit('.').next();
         let unit = name.unwrap_or_default().to_owned();
-        let in_flight = self.listed(&unit, |state| &mut state.in_flight);
+        let Some(in_flight) = self.listed(&unit, |state| &mut state.in_flight) else {
+            // It came again because the server had not heard of this worker for longer than the lease. Its first play goes on, and extends it.
+            return;
+        };
         let after = tokio::select! {
             after = self.end_of(&message, &unit) => after,
             () = self.extend(&message) => AfterUnit::GiveBack,
@@ -215,24 +218,22 @@ impl Played {
         }
     }
 
-    /// Lists `unit` in a part of what this worker reports, until the value is dropped.
+    /// Lists `unit` in a part of what this worker reports, until the value is dropped; `None` if it is listed already.
     fn listed(
         &self,
         unit: &str,
-        part: fn(&mut WorkerState) -> &mut BTreeMap<String, Vec<String>>,
-    ) -> Listed {
-        let units = (self.run.clone(), unit.to_owned());
+        part: fn(&mut WorkerState) -> &mut BTreeMap<String, BTreeSet<String>>,
+    ) -> Option<Listed> {
         let mut state = self.reporter.state();
-        part(&mut state)
-            .entry(units.0.clone())
-            .or_default()
-            .push(units.1.clone());
+        let units = part(&mut state).entry(self.run.clone()).or_default();
+        let is_new = units.insert(unit.to_owned());
         drop(state);
-        Listed {
+        is_new.then(|| Listed {
             reporter: self.reporter.clone(),
             part,
-            units,
-        }
+            run: self.run.clone(),
+            unit: unit.to_owned(),
+        })
     }
 
     async fn benchmark(&self, name: &str) -> Result<Arc<BenchmarkContext>, ClusterError> {
@@ -285,17 +286,16 @@ impl Played {
 /// A unit in a list of what a worker reports.
 struct Listed {
     reporter: Reporter,
-    part: fn(&mut WorkerState) -> &mut BTreeMap<String, Vec<String>>,
-    /// The run and the unit.
-    units: (String, String),
+    part: fn(&mut WorkerState) -> &mut BTreeMap<String, BTreeSet<String>>,
+    run: String,
+    unit: String,
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        let (run, unit) = &self.units;
         let mut state = self.reporter.state();
-        if let Some(units) = (self.part)(&mut state).get_mut(run) {
-            units.retain(|other| other != unit);
+        if let Some(units) = (self.part)(&mut state).get_mut(&self.run) {
+            units.remove(&self.unit);
         }
     }
 }
