@@ -29,4 +29,4 @@ pub use connect::{ClusterError, NatsOptions};
 pub use coordinator::{Coordinator, RunSettings};
 pub use message::{RunNeeds, RunSpec, WorkerState, run_key};
 pub use status::{RunStatus, status};
-pub use worker::{Workbench, Worker, WorkerSettings, Workshop};
+pub use worker::{Workbenches, Worker, WorkerSettings, Workshop};

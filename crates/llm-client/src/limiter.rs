@@ -5,7 +5,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    Cache,
+    Cache, LimitShare,
     cache::EndpointHash,
     pace::{Change, Pace, PaceRate, Refused},
     rate::Rate,
@@ -28,6 +28,9 @@ use crate::{
 pub struct LimitSettings {
     /// The most attempts in flight. At least 1.
     pub max_concurrency: usize,
+    /// Whether `max_concurrency` is a limit of the run, of which this process has its [share](LimitShare), as it has of the rates. Each process
+    /// may have one attempt in flight.
+    pub shares_concurrency: bool,
     /// How many attempts may be in flight at first: three times as many after a quarter of a second, then about twice as many each, until 64 were
     /// answered and none refused.
     /// As many as `max_concurrency`: all at once.
@@ -61,6 +64,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             max_concurrency: MOST,
+            shares_concurrency: false,
             initial_concurrency: FIRST,
             requests_per_minute: None,
             tokens_per_minute: None,
@@ -78,6 +82,9 @@ pub struct Limiter {
     name: Arc<str>,
     permits: Semaphore,
     most: usize,
+    shares_concurrency: bool,
+    share: LimitShare,
+    in_flight: AtomicUsize,
     state: Mutex<State>,
     /// Whether starts are paced: else no attempt has to look.
     is_paced: AtomicBool,
@@ -126,13 +133,15 @@ impl Limiter {
         settings: LimitSettings,
         journal: Arc<dyn Journal>,
     ) -> Arc<Self> {
-        Self::remembering(name, settings, journal, None)
+        Self::sharing(name, settings, LimitShare::default(), journal, None)
     }
 
-    /// The same for an endpoint whose pace is kept in `memory`: it begins with the one that a run of the last hour learned.
-    pub(crate) fn remembering(
+    /// The same with a `share` of the limits, for an endpoint whose pace is kept in `memory`: it begins with the one that a run of the last
+    /// hour learned.
+    pub(crate) fn sharing(
         name: impl Into<Arc<str>>,
         settings: LimitSettings,
+        share: LimitShare,
         journal: Arc<dyn Journal>,
         memory: Option<PaceMemory>,
     ) -> Arc<Self> {
@@ -151,6 +160,9 @@ impl Limiter {
             name: name.into(),
             permits: Semaphore::new(most),
             most,
+            shares_concurrency: settings.shares_concurrency,
+            share,
+            in_flight: AtomicUsize::new(0),
             is_paced: AtomicBool::new(!pace.is_free(now)),
             started: AtomicU64::new(0),
             state: Mutex::new(State {
@@ -180,20 +192,22 @@ impl Limiter {
     /// How many attempts are in flight now.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.most.saturating_sub(self.permits.available_permits())
+        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// Waits until an attempt of about `tokens` tokens may start. Waiters are served in order of arrival.
     pub(crate) async fn acquire(&self, tokens: u32) -> Permit<'_> {
+        // An attempt counts once for each process that shares the limits.
+        let of = self.share.of();
         if let Some(rate) = &self.requests {
-            rate.take(1).await;
+            rate.take(of).await;
         }
         if let Some(rate) = &self.tokens {
-            rate.take(tokens).await;
+            rate.take(tokens.saturating_mul(of)).await;
         }
         // The semaphores are never closed, so `acquire` does not fail.
         let _turn = self.turn.acquire().await;
-        let permit = self.permits.acquire().await.ok();
+        let permit = self.permits.acquire_many(self.permits_each()).await.ok();
         let number = loop {
             match self.start() {
                 Ok(number) => break number,
@@ -210,9 +224,19 @@ impl Limiter {
         }
         // Who waits goes first.
         let _turn = self.turn.try_acquire().ok()?;
-        let permit = self.permits.try_acquire().ok()?;
+        let permit = self.permits.try_acquire_many(self.permits_each()).ok()?;
         let number = self.start().ok()?;
         Some(self.permit(Some(permit), number))
+    }
+
+    /// The permits that an attempt takes: one for each process that shares them, and no more than there are.
+    fn permits_each(&self) -> u32 {
+        match self.shares_concurrency {
+            true => {
+                u32::try_from(self.most).map_or(self.share.of(), |most| most.min(self.share.of()))
+            }
+            false => 1,
+        }
     }
 
     /// Whether the pace of the endpoint lets an attempt start now; else, when to ask again.
@@ -230,6 +254,7 @@ impl Limiter {
     }
 
     fn permit<'a>(&'a self, permit: Option<SemaphorePermit<'a>>, number: u32) -> Permit<'a> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
         Permit {
             limiter: self,
             _permit: permit,
@@ -375,6 +400,12 @@ pub(crate) struct Permit<'a> {
     number: u32,
     /// Attempts that began before.
     earlier: u64,
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.limiter.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Permit<'_> {

@@ -12,10 +12,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
     BatchSettings, Batched, Budget, Budgeted, Cache, Cached, CallRoute, CircuitBreaker, Health,
-    HostModels, HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter, ModelSettings,
-    OpenAi, Prefilled, Price, Retried, RetryPolicy, SettingsError, Stop, UnpricedModel,
-    batch::Encoder, cache::EndpointHash, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
-    limiter::PaceMemory, routed::Routed, wire::Wired,
+    HostModels, HttpClient, Journaled, LimitSettings, LimitShare, Limited, Limiter, Meter,
+    ModelSettings, OpenAi, Prefilled, Price, Retried, RetryPolicy, SettingsError, Stop,
+    UnpricedModel, batch::Encoder, cache::EndpointHash, circuit::OPENS_AFTER,
+    denied::DeniedTargets, http::Route, limiter::PaceMemory, routed::Routed, wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
@@ -54,6 +54,7 @@ pub struct ModelFactory {
     limits: LimitSettings,
     /// Endpoints with limits of their own.
     limits_of: Vec<(String, LimitSettings)>,
+    share: LimitShare,
     limiters: Mutex<Vec<(Endpoint, Arc<Limiter>)>>,
     opens_after: Duration,
     /// By the model's name on the wire: when one model is down, others of the same endpoint may work.
@@ -119,6 +120,7 @@ impl ModelFactory {
             retries: RetryPolicy::default(),
             limits: LimitSettings::default(),
             limits_of: Vec::new(),
+            share: LimitShare::default(),
             limiters: Mutex::default(),
             opens_after: OPENS_AFTER,
             breakers: Mutex::default(),
@@ -194,6 +196,13 @@ impl ModelFactory {
         limits: LimitSettings,
     ) -> Self {
         self.limits_of.push((endpoint.into(), limits));
+        self
+    }
+
+    /// This process has a `share` of the limits: see [`LimitSettings`].
+    #[must_use]
+    pub fn with_share(mut self, share: LimitShare) -> Self {
+        self.share = share;
         self
     }
 
@@ -383,7 +392,7 @@ impl ModelFactory {
             endpoint: endpoint.hash(),
         });
         let journal = Arc::clone(&self.journal);
-        let limiter = Limiter::remembering(name, limits, journal, memory);
+        let limiter = Limiter::sharing(name, limits, self.share.clone(), journal, memory);
         limiters.push((endpoint, Arc::clone(&limiter)));
         limiter
     }

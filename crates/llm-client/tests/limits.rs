@@ -11,7 +11,9 @@ use std::{
 
 use common::{Act, Record, Server, ask, http, quick};
 use futures::future::join_all;
-use llm_client::{LimitSettings, Limited, Limiter, OpenAi, Retried, Stop};
+use llm_client::{
+    LimitSettings, LimitShare, Limited, Limiter, ModelFactory, OpenAi, Retried, Stop,
+};
 use schema::{ChatModel, EventKind, ModelErrorKind};
 
 struct Set {
@@ -42,7 +44,7 @@ fn settings(initial: usize, max: usize) -> LimitSettings {
     }
 }
 
-async fn ask_many(model: &impl ChatModel, n: usize) -> usize {
+async fn ask_many(model: &(impl ChatModel + ?Sized), n: usize) -> usize {
     let calls = (0..n).map(|_| ask(model));
     join_all(calls)
         .await
@@ -189,5 +191,44 @@ async fn requests_and_tokens_per_minute_are_kept() {
         started.elapsed() >= Duration::from_millis(250),
         "{:?}",
         started.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_process_has_its_share_of_limits_which_can_change() {
+    let server = Server::always(Act::say("x").later(Duration::from_millis(5))).await;
+    let share = LimitShare::one(3);
+    let model = |limits| {
+        let factory = ModelFactory::new(http()).with_limits(limits);
+        let model = factory.with_share(share.clone()).model(server.settings());
+        model.unwrap()
+    };
+    let six = model(LimitSettings {
+        shares_concurrency: true,
+        ..settings(6, 6)
+    });
+    ask_many(six.as_ref(), 30).await;
+    assert_eq!(server.most_in_flight(), 2);
+    share.set(10);
+    assert_eq!(ask_many(six.as_ref(), 3).await, 3, "one is always allowed");
+    share.set(1);
+    ask_many(six.as_ref(), 30).await;
+    assert_eq!(server.most_in_flight(), 6);
+    // 600 a minute for three is one every 300 ms after a burst of 20.
+    share.set(3);
+    let rated = model(LimitSettings {
+        requests_per_minute: NonZeroU32::new(600),
+        ..settings(100, 100)
+    });
+    let started = Instant::now();
+    ask_many(rated.as_ref(), 22).await;
+    assert!(
+        started.elapsed() >= Duration::from_millis(500),
+        "{:?}",
+        started.elapsed()
+    );
+    assert!(
+        server.most_in_flight() > 6,
+        "no limit on those in flight is shared"
     );
 }

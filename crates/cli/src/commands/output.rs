@@ -14,7 +14,7 @@ use validate::Kind;
 use super::{
     Context, baseline, cache, calibrate, compare, doctor, export, gate, import,
     journal as journals, judge_check, label, list, merge, pack, plan, replay, report, run_output,
-    runs, safety, show, validate as validating, view,
+    runs, safety, show, status, validate as validating, view,
 };
 use crate::exit::Exit;
 
@@ -95,7 +95,7 @@ fn each(generator: &mut SchemaGenerator) -> Vec<(&'static [&'static str], Schema
         of::<cache::CacheStatsOutput>(generator),
         of::<cache::CachePruneOutput>(generator),
         of::<runs::RunsPruneOutput<'_>>(generator),
-        of::<schema::RunStatus>(generator),
+        of::<status::StatusOutput<'_>>(generator),
         of::<validating::ValidateOutput<'_>>(generator),
         of::<safety::SafetyOutput<'_>>(generator),
     ]

@@ -4,11 +4,16 @@ use clap::Args;
 use jiff::Timestamp;
 use report::status_text;
 use schema::{RunState, RunStatus, nearest};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::run_status::{RunWatch, latest_run, run_ids};
 
 use super::{
     Context,
-    elsewhere::{self, NatsArgs},
+    elsewhere::{
+        NatsArgs,
+        server::{self, ServerOutput},
+    },
     output::CommandOutput,
 };
 use crate::{
@@ -40,7 +45,21 @@ pub struct StatusArgs {
     nats: NatsArgs,
 }
 
-impl CommandOutput for RunStatus {
+/// What `status --json` prints: the state of a run, or with `--nats` what is on a server.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StatusOutput<'a> {
+    /// The state of a run.
+    Run(&'a RunStatus),
+    /// What is on a NATS server.
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(dead_code, reason = "the schema is that of every build")
+    )]
+    Server(&'a ServerOutput),
+}
+
+impl CommandOutput for StatusOutput<'_> {
     const COMMANDS: &'static [&'static str] = &["status"];
 }
 
@@ -49,7 +68,7 @@ impl CommandOutput for RunStatus {
 /// # Errors
 /// When there is no such run, or its journal cannot be read.
 pub fn run(context: &Context, args: &StatusArgs) -> Result<Exit, Failure> {
-    if let Some(exit) = elsewhere::show_server(context, &args.nats, args.json)? {
+    if let Some(exit) = server::show(context, &args.nats, args.json)? {
         return Ok(exit);
     }
     let id = find(context, args)?;
@@ -60,7 +79,7 @@ pub fn run(context: &Context, args: &StatusArgs) -> Result<Exit, Failure> {
         RunState::Running | RunState::Unknown | RunState::Ended => Exit::Complete,
     };
     if args.json {
-        context.print_json("status", exit, &status);
+        context.print_json("status", exit, &StatusOutput::Run(&status));
     } else {
         let goes_on = matches!(status.state, RunState::Running | RunState::Unknown);
         let lead =

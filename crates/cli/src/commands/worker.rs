@@ -1,7 +1,7 @@
 //! `worker`: runs rows of other machines' runs.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
@@ -9,10 +9,11 @@ use std::{
 
 use async_trait::async_trait;
 use clap::Args;
-use cluster::{RunSpec, Workbench, Worker, WorkerSettings, Workshop};
+use cluster::{RunSpec, Workbenches, Worker, WorkerSettings, Workshop};
 use engine::unit::playing_session;
-use llm_client::{HttpClient, HttpOptions, Stop};
-use probity::{Phase, config::Vars};
+use llm_client::{HttpClient, HttpOptions, LimitShare, Stop};
+use probity::{Phase, Phases, config::Vars};
+use scripted_llm::ScriptedServer;
 
 use super::{
     Context,
@@ -125,7 +126,7 @@ impl ModelsHere {
     }
 
     /// The configuration of `run`, as it is here.
-    fn config(&self, run: &RunSpec, sharing: u32) -> Result<Config, Failure> {
+    fn config(&self, run: &RunSpec) -> Result<Config, Failure> {
         let folder = self.folder.join("prompts");
         let failed = |error: std::io::Error| Failure::nothing_ran(error.to_string());
         fs::create_dir_all(&folder).map_err(failed)?;
@@ -135,21 +136,19 @@ impl ModelsHere {
             fs::write(&path, text).map_err(failed)?;
             prompts.push((name.clone(), path));
         }
-        let divided = run.divided_by.saturating_mul(sharing);
         // The root may be the empty path.
         let root = std::path::absolute(self.context.project.root().join(".")).map_err(failed)?;
         let vars = self.vars.clone();
-        Ok(Config::of_run_elsewhere(
-            &run.config,
-            &root,
-            prompts,
-            divided,
-            vars,
-        )?)
+        Ok(Config::of_run_elsewhere(&run.config, &root, prompts, vars)?)
     }
 
-    async fn make(&self, run: &RunSpec, target: &str, sharing: u32) -> Result<Workbench, Failure> {
-        let config = self.config(run, sharing)?;
+    /// The models that rows of `target` need, all of which this worker may call.
+    fn parts<'c>(
+        &self,
+        run: &RunSpec,
+        config: &'c Config,
+        target: &str,
+    ) -> Result<ModelRoles<'c>, Failure> {
         let phases = [Phase::Simulate, Phase::Evaluate];
         let needs = Needs {
             generator: false,
@@ -164,51 +163,115 @@ impl ModelsHere {
         };
         let called = parts.called();
         let mut ids = called.iter().map(|entry| entry.id.as_str());
-        if let Some(other) =
-            ids.find(|id| !self.models.is_empty() && !self.models.iter().any(|model| model == id))
-        {
-            return Err(Failure::usage(format!(
+        let is_other =
+            |id: &&str| !self.models.is_empty() && !self.models.iter().any(|model| model == id);
+        match ids.find(is_other) {
+            Some(other) => Err(Failure::usage(format!(
                 "the model {other} is not among its --models"
-            )));
+            ))),
+            None => Ok(parts),
         }
-        let models = &config.settings.models;
-        let server = scripted_server(called.clone()).await?;
+    }
+
+    /// The phases for each target, and the server of scripted models, if there are any.
+    async fn make(
+        &self,
+        run: &RunSpec,
+        share: &LimitShare,
+        stop: &Stop,
+    ) -> Result<(PhasesByTarget, Option<ScriptedServer>), Failure> {
+        let config = self.config(run)?;
+        let parts: BTreeMap<&String, Result<ModelRoles<'_>, Failure>> = run
+            .targets
+            .iter()
+            .map(|target| (target, self.parts(run, &config, target)))
+            .collect();
+        let called: Vec<_> = parts
+            .values()
+            .flatten()
+            .flat_map(ModelRoles::called)
+            .collect();
+        let server = scripted_server(called).await?;
         let endpoints = config
             .endpoints(server.as_ref().map(|server| server.base_url()))?
             .with_records(self.context.layout.state());
-        let resolved = endpoints.resolve_all(called.clone())?;
+        let resolved: BTreeMap<&String, Result<_, Failure>> = parts
+            .into_iter()
+            .map(|(target, parts)| {
+                let resolved = parts.and_then(|parts| {
+                    let resolved = endpoints.resolve_all(parts.called())?;
+                    Ok((parts, resolved))
+                });
+                (target, resolved)
+            })
+            .collect();
+        let all: Vec<_> = resolved
+            .values()
+            .flatten()
+            .flat_map(|(_, resolved)| resolved.clone())
+            .collect();
         let http = HttpClient::new(HttpOptions {
             max_connections: open_files::for_connections(1, if server.is_some() { 2 } else { 1 })?,
             ..config.settings.http_options()
         });
-        let stop = Stop::new();
-        let factory = config.settings.model_factory(http, &resolved);
-        let session = playing_session(factory.with_stop(stop.clone()));
-        let offered = endpoints.offered(models, &called);
-        let built = build(&parts, resolved, offered, &session)?;
-        let phases = self.context.phases(built, config.phase_settings()?)?;
-        Ok(Workbench {
-            phases,
-            stop,
-            held: Box::new(server),
-        })
+        let factory = config
+            .settings
+            .model_factory(http, &all)
+            .with_stop(stop.clone())
+            .with_share(share.clone());
+        let session = playing_session(factory);
+        let phases = |(parts, resolved): (ModelRoles<'_>, _)| {
+            let offered = endpoints.offered(&config.settings.models, &parts.called());
+            let built = build(&parts, resolved, offered, &session)?;
+            Ok(Arc::new(
+                self.context.phases(built, config.phase_settings()?)?,
+            ))
+        };
+        let made = resolved
+            .into_iter()
+            .map(|(target, resolved)| (target.clone(), resolved.and_then(phases)))
+            .collect();
+        Ok((made, server))
     }
 }
 
+/// The phases for each target, or why there are none.
+type PhasesByTarget = BTreeMap<String, Result<Arc<Phases>, Failure>>;
+
 #[async_trait]
 impl Workshop for ModelsHere {
-    async fn phases(&self, run: &RunSpec, target: &str, sharing: u32) -> Result<Workbench, String> {
+    async fn open(&self, run: &RunSpec, share: &LimitShare, stop: &Stop) -> Workbenches {
         let names = run.benchmarks.join(", ");
-        match self.make(run, target, sharing).await {
-            Ok(workbench) => {
-                self.say(format!("{names}: takes rows of {target}"));
-                Ok(workbench)
-            }
+        let refused = |target: &String, failure: &Failure| {
+            let reason = failure.text(&self.context.program);
+            self.say(format!("{names}: takes no rows of {target}: {reason}"));
+            Err(reason)
+        };
+        let (made, server) = match self.make(run, share, stop).await {
+            Ok(made) => made,
             Err(failure) => {
-                let reason = failure.text(&self.context.program);
-                self.say(format!("{names}: takes no rows of {target}: {reason}"));
-                Err(reason)
+                let targets = run.targets.iter();
+                return Workbenches {
+                    phases: targets
+                        .map(|target| (target.clone(), refused(target, &failure)))
+                        .collect(),
+                    held: Box::new(()),
+                };
             }
+        };
+        let phases = made.into_iter().map(|(target, made)| {
+            let phases = match made {
+                Ok(phases) => {
+                    self.say(format!("{names}: takes rows of {target}"));
+                    Ok(phases)
+                }
+                Err(failure) => refused(&target, &failure),
+            };
+            (target, phases)
+        });
+        Workbenches {
+            phases: phases.collect(),
+            held: Box::new(server),
         }
     }
 }

@@ -57,6 +57,36 @@ impl Project {
         command
     }
 
+    /// Adds `more` to its configuration; a section that is there is replaced.
+    pub fn configure(&self, more: &str) {
+        let path = self.folder.path().join("config.yaml");
+        let text = fs::read_to_string(&path).unwrap();
+        let section = more.split_once(':').unwrap().0;
+        let others = text.lines().filter(|line| !line.starts_with(section));
+        let others: String = others.flat_map(|line| [line, "\n"]).collect();
+        fs::write(path, others + more).unwrap();
+    }
+
+    /// What `status` prints of `nats`.
+    pub fn status(&self, nats: &Nats, more: &[&str]) -> String {
+        let mut command = self.command(&["status", "--nats", &nats.url()]);
+        let shown = command.args(more).output().unwrap();
+        String::from_utf8(shown.stdout).unwrap()
+    }
+
+    /// Waits until so many workers have reported themselves.
+    pub fn wait_workers(&self, nats: &Nats, workers: usize) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let text = self.status(nats, &[]);
+            if text.matches("worker ").count() == workers {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{text}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Makes metrics and scenarios.
     pub fn generate(&self) {
         for command in ["gen-metrics", "gen-scenarios"] {
@@ -124,12 +154,17 @@ impl Project {
         }
     }
 
-    /// Every file of the benchmark by its path, without the report, which names its run.
+    /// Every file of the benchmark by its path, without the names of runs: those that an order of scenarios has, and the report.
     pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let root = self.folder.path().join("benchmarks");
         let mut files = BTreeMap::new();
         collect(&root, &root, &mut files);
         files.remove("flattery/report.html");
+        if let Some(order) = files.get_mut("flattery/sequence.json") {
+            let text = String::from_utf8(std::mem::take(order)).unwrap();
+            let lines = text.lines().filter(|line| !line.contains("\"run_id\""));
+            *order = lines.collect::<String>().into_bytes();
+        }
         files
     }
 

@@ -39,11 +39,7 @@ async fn three_workers_give_the_tree_of_one_process() {
     );
 
     // Nothing is left on the server but the workers.
-    let status = there
-        .command(&["status", "--nats", &nats.url()])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(status.stdout).unwrap();
+    let text = there.status(&nats, &[]);
     assert!(!text.contains("run "), "{text}");
     assert_eq!(text.matches("worker ").count(), 3, "{text}");
 
@@ -61,7 +57,10 @@ async fn rows_that_no_worker_can_run_are_reported_and_wait_for_one_that_can() {
     let server = server().await;
     let project = Project::new(&server);
     let mut run = project.start(&nats, "10");
-    let (_other, _folder) = worker(&nats, &["--models", "judge,user,Agreeable.1"]);
+    let (_other, _folder) = worker(
+        &nats,
+        &["--models", "scripted-judge,scripted-user,Agreeable.1"],
+    );
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
     while !project.said().contains("none of the 1 workers can play it") {
         assert!(std::time::Instant::now() < deadline, "{}", project.said());
@@ -72,6 +71,100 @@ async fn rows_that_no_worker_can_run_are_reported_and_wait_for_one_that_can() {
     assert!(said.contains("is not among its --models"), "{said}");
     let (_able, _folder) = worker(&nats, &[]);
     assert_eq!(project.wait(&mut run, LONG), Some(0), "{}", project.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_and_workers_are_shown_as_json() {
+    let nats = Nats::start();
+    let server = server().await;
+    let project = Project::new(&server);
+    project.generate();
+    let (_worker, _folder) = worker(&nats, &["--models", "scripted-judge,scripted-user,careful"]);
+    server.set_latency(Duration::from_secs(1));
+    let _run = project.start(&nats, "10");
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let found = loop {
+        let found: serde_json::Value =
+            serde_json::from_str(&project.status(&nats, &["--json"])).unwrap();
+        if found["workers"][0]["in_flight"] == 3 && found["runs"][0]["rows"] == 12 {
+            break found;
+        }
+        assert!(std::time::Instant::now() < deadline, "{found:#}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    assert_eq!(found["command"], "status");
+    assert_eq!(
+        found["runs"][0]["benchmarks"],
+        serde_json::json!(["flattery"])
+    );
+    let worker = &found["workers"][0];
+    assert_eq!(worker["concurrency"], 3);
+    assert_eq!(worker["targets"], serde_json::json!(["careful"]));
+    let refused = worker["refused"]["Agreeable.1"].as_str().unwrap();
+    assert!(refused.contains("is not among its --models"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limits_of_a_run_are_divided_by_its_workers() {
+    let (nats, server) = (Nats::start(), server().await);
+    let here = Project::new(&server);
+    here.generate();
+    // Only rows are called for there.
+    let rows_only = ScriptedServer::builder().latency(Duration::from_millis(100));
+    let rows_only = rows_only.start().await.unwrap();
+    let there = Project::like(&rows_only, &here);
+    there.configure("limits: {max_concurrency: 4}\n");
+    // They have room for six rows.
+    let _workers: Vec<_> = (0..2).map(|_| worker(&nats, &[])).collect();
+    there.wait_workers(&nats, 2);
+    let mut run = there.start(&nats, "10");
+    assert_eq!(there.wait(&mut run, LONG), Some(0), "{}", there.said());
+    assert_eq!(rows_only.stats().max_in_flight, 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_a_run_on_workers_has_the_tree_of_that_part() {
+    let (nats, server) = (Nats::start(), server().await);
+    let here = Project::new(&server);
+    here.generate();
+    let there = Project::like(&server, &here);
+    let part = ["--shard", "1/2"];
+    let run = here
+        .command(&["run", "flattery", "--quiet"])
+        .args(part)
+        .output();
+    assert!(run.unwrap().status.success());
+    let (_worker, _folder) = worker(&nats, &[]);
+    let mut run = there.start_with(&nats.url(), "10", &part);
+    assert_eq!(there.wait(&mut run, LONG), Some(0), "{}", there.said());
+    same_tree(&there, &here);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_on_workers_stops_where_one_without_does() {
+    let (nats, server) = (Nats::start(), server().await);
+    let here = Project::new(&server);
+    let longer = "generation: {metrics: 3, scenarios_per_metric: 12, turns: 1, num_samples: 2}\n";
+    here.configure(longer);
+    here.generate();
+    let there = Project::like(&server, &here);
+    there.configure(longer);
+    let until = ["--until-width", "0.6", "--order-seed", "11"];
+    let run = here
+        .command(&["run", "flattery", "--quiet"])
+        .args(until)
+        .output();
+    assert!(run.unwrap().status.success());
+    let (_worker, _folder) = worker(&nats, &[]);
+    let mut run = there.start_with(&nats.url(), "10", &until);
+    assert_eq!(there.wait(&mut run, LONG), Some(0), "{}", there.said());
+    let rows = |project: &Project| {
+        let file = &project.tree()["flattery/runs/careful/conversations.json"];
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(file).unwrap();
+        rows.len()
+    };
+    assert!(rows(&here) < 72, "it stops early");
+    same_tree(&there, &here);
 }
 
 #[tokio::test(flavor = "multi_thread")]

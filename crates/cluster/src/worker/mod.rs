@@ -10,7 +10,7 @@ mod sent;
 
 use std::{
     any::Any,
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -22,14 +22,14 @@ use async_nats::jetstream::{
 };
 use async_trait::async_trait;
 use engine::Phases;
-use llm_client::Stop;
+use llm_client::{LimitShare, Stop};
 use tokio::sync::Semaphore;
 
 use crate::{ClusterError, NatsOptions, RunSpec, WorkerState};
 use away::Away;
 use play::Played;
 use report::Reporter;
-use runs::OpenRun;
+use runs::{MadeRun, OpenRun};
 use sent::SentEnds;
 
 /// How often a worker looks for runs.
@@ -40,20 +40,16 @@ const IDLE: Duration = Duration::from_millis(100);
 /// Makes the phases that play the units of a run.
 #[async_trait]
 pub trait Workshop: Send + Sync {
-    /// The phases for `target` of `run`, whose models belong to a [`playing_session`](engine::unit::playing_session). `sharing`: how many
-    /// workers share the limits of its endpoints.
-    ///
-    /// # Errors
-    /// Why this worker cannot play the target: a model that it does not reach, a key that it does not have. For people.
-    async fn phases(&self, run: &RunSpec, target: &str, sharing: u32) -> Result<Workbench, String>;
+    /// The phases for each target of `run`, or why this worker cannot play it, for people: a model that it does not reach, a key that it does
+    /// not have. Their models belong to one [`playing_session`](engine::unit::playing_session), make no call after `stop`, and have a `share` of
+    /// the limits, which changes when workers come and go.
+    async fn open(&self, run: &RunSpec, share: &LimitShare, stop: &Stop) -> Workbenches;
 }
 
-/// Phases, and what lives as long as they do.
-pub struct Workbench {
-    /// The phases.
-    pub phases: Phases,
-    /// Stops their models.
-    pub stop: Stop,
+/// What plays the units of a run.
+pub struct Workbenches {
+    /// The phases of each target, by its id, or why there are none.
+    pub phases: BTreeMap<String, Result<Arc<Phases>, String>>,
     /// What their models need.
     pub held: Box<dyn Any + Send + Sync>,
 }
@@ -80,6 +76,8 @@ pub struct Worker {
     workshop: Arc<dyn Workshop>,
     reporter: Reporter,
     runs: HashMap<String, OpenRun>,
+    /// What plays the rows of runs, by their keys: also while the streams of one are opened again.
+    made: HashMap<String, Arc<MadeRun>>,
     /// When it was looked whether the streams of the runs are those that it knows.
     streams_seen: Instant,
     sent: SentEnds,
@@ -93,8 +91,10 @@ impl std::fmt::Debug for Worker {
 }
 
 /// What plays the units of one target.
+#[derive(Clone)]
 struct Bench {
-    workbench: Workbench,
+    run: Arc<MadeRun>,
+    phases: Arc<Phases>,
     units: Consumer<pull::Config>,
 }
 
@@ -120,6 +120,7 @@ impl Worker {
             js,
             workshop,
             runs: HashMap::new(),
+            made: HashMap::new(),
             streams_seen: Instant::now(),
             sent: SentEnds::default(),
         };
@@ -150,8 +151,8 @@ impl Worker {
             }
             idle = (idle * 2).min(EVERY);
         }
-        for bench in self.runs.values().flat_map(|run| run.benches.values()) {
-            bench.workbench.stop.stop();
+        for run in self.runs.values() {
+            run.made.stop.stop();
         }
         let all = u32::try_from(self.settings.concurrency.max(1)).unwrap_or(u32::MAX);
         let _ = room.acquire_many(all).await;
@@ -163,7 +164,7 @@ impl Worker {
     async fn take_units(&self, room: &Arc<Semaphore>) -> bool {
         let mut found = false;
         for (key, run) in &self.runs {
-            for bench in run.benches.values() {
+            for bench in &run.benches {
                 let permit = tokio::select! {
                     permit = Arc::clone(room).acquire_owned() => permit,
                     () = tokio::time::sleep(EVERY) => return true,
@@ -177,8 +178,7 @@ impl Worker {
                     run: key.clone(),
                     places: run.places.clone(),
                     lease: Duration::from_secs(run.entry.lease),
-                    bench: Arc::clone(bench),
-                    benchmarks: Arc::clone(&run.benchmarks),
+                    bench: bench.clone(),
                     folder: self.settings.folder.clone(),
                     reporter: self.reporter.clone(),
                     stop: self.settings.stop.clone(),

@@ -20,7 +20,6 @@ use super::{
     keeper::{KeptUnit, UnitKeeper},
     others::Others,
     report::Reporter,
-    runs::Benchmarks,
     sent::{SentEnd, SentEnds},
 };
 use crate::{
@@ -59,8 +58,7 @@ pub(super) struct Played {
     pub(super) run: String,
     pub(super) places: Places,
     pub(super) lease: Duration,
-    pub(super) bench: Arc<Bench>,
-    pub(super) benchmarks: Benchmarks,
+    pub(super) bench: Bench,
     pub(super) folder: PathBuf,
     pub(super) reporter: Reporter,
     /// Ends the worker.
@@ -88,7 +86,7 @@ impl Played {
             AfterUnit::Leave => {}
         }
         drop(in_flight);
-        if self.bench.workbench.stop.is_stopped() {
+        if self.bench.run.stop.is_stopped() {
             // The coordinator waits for those who still have units.
             let _ = self.reporter.report().await;
         }
@@ -154,7 +152,7 @@ impl Played {
             keeper: Arc::clone(&keeper) as _,
         };
         let played = tokio::select! {
-            played = play_unit(&self.bench.workbench.phases, &row, replies) => played,
+            played = play_unit(&self.bench.phases, &row, replies) => played,
             () = keeper.taken() => return Ok(AfterUnit::Leave),
         };
         let mut end = match played {
@@ -237,7 +235,7 @@ impl Played {
     }
 
     async fn benchmark(&self, name: &str) -> Result<Arc<BenchmarkContext>, ClusterError> {
-        let mut known = self.benchmarks.lock().await;
+        let mut known = self.bench.run.benchmarks.lock().await;
         if let Some(known) = known.get(name) {
             return Ok(Arc::clone(known));
         }

@@ -12,8 +12,9 @@ use async_nats::jetstream::{
 };
 use engine::BenchmarkContext;
 use futures::StreamExt;
+use llm_client::{LimitShare, Stop};
 
-use super::{Bench, Worker};
+use super::{Bench, Workbenches, Worker};
 use crate::{
     ClusterError, RunSpec,
     message::RunEntry,
@@ -34,10 +35,31 @@ pub(super) type Benchmarks = Arc<tokio::sync::Mutex<HashMap<String, Arc<Benchmar
 pub(super) struct OpenRun {
     pub(super) places: Places,
     pub(super) entry: RunEntry,
-    pub(super) benches: BTreeMap<String, Arc<Bench>>,
-    pub(super) benchmarks: Benchmarks,
+    pub(super) made: Arc<MadeRun>,
+    pub(super) benches: Vec<Bench>,
     /// When it was announced last, as far as this worker saw.
     announced: Instant,
+}
+
+/// What plays the units of a run: made once, so that all that it calls shares the limits.
+pub(super) struct MadeRun {
+    /// The object that holds the [`RunSpec`].
+    spec: String,
+    /// The share of the limits that this worker has.
+    share: LimitShare,
+    /// Among how many parts the limits are divided, before workers share them.
+    divided_by: u32,
+    /// Stops the models.
+    pub(super) stop: Stop,
+    made: Workbenches,
+    pub(super) benchmarks: Benchmarks,
+}
+
+impl MadeRun {
+    fn share(&self, entry: &RunEntry) {
+        self.share
+            .set(self.divided_by.saturating_mul(entry.sharing));
+    }
 }
 
 impl Worker {
@@ -51,10 +73,10 @@ impl Worker {
             self.streams_seen = Instant::now();
         }
         for (key, entry) in entries.into_iter().filter(|(_, entry)| !entry.is_stopping) {
-            let is_open = self.runs.get(&key).is_some_and(|run| {
-                run.entry.spec == entry.spec && run.entry.sharing == entry.sharing
-            });
-            if !is_open && let Err(error) = self.open_run(&key, entry).await {
+            let open = self.runs.get(&key);
+            if let Some(run) = open.filter(|run| run.entry.spec == entry.spec) {
+                run.made.share(&entry);
+            } else if let Err(error) = self.open_run(&key, entry).await {
                 tracing::debug!(%error, "a run cannot be opened yet");
             }
         }
@@ -73,14 +95,15 @@ impl Worker {
                 None => run.announced.elapsed() < OVER_AFTER,
             };
             if !goes_on {
-                for bench in run.benches.values() {
-                    bench.workbench.stop.stop();
-                }
+                run.made.stop.stop();
                 state.can.remove(key);
                 state.cannot.remove(key);
             }
             goes_on
         });
+        let is_known = |key: &String| self.runs.contains_key(key) || entries.contains_key(key);
+        self.made
+            .retain(|key, made| !made.stop.is_stopped() && is_known(key));
     }
 
     /// Leaves runs whose streams the server has lost and that were created again: they are then opened again. Their rows in flight go on.
@@ -103,44 +126,68 @@ impl Worker {
     async fn open_run(&mut self, key: &str, entry: RunEntry) -> Result<(), ClusterError> {
         let places = Places::find(&self.js, key).await?;
         self.send_lost_ends(key, &places).await?;
-        let text = parcel::get(&places.objects, &entry.spec).await?;
-        let spec: RunSpec = serde_json::from_slice(&text).map_err(ClusterError::of("the run"))?;
-        let (mut benches, mut cannot) = (BTreeMap::new(), BTreeMap::new());
-        for target in &spec.targets {
-            let made = match spec.version == env!("CARGO_PKG_VERSION") {
-                true => self.workshop.phases(&spec, target, entry.sharing).await,
-                false => Err(format!(
-                    "the run is of version {}, and this worker of {}",
-                    spec.version,
-                    env!("CARGO_PKG_VERSION")
-                )),
-            };
-            match made {
-                Ok(workbench) => {
-                    let lease = Duration::from_secs(entry.lease);
-                    let units = places.units_of(target, lease).await?;
-                    benches.insert(target.clone(), Arc::new(Bench { workbench, units }));
+        let made = self.make(key, &entry, &places).await?;
+        made.share(&entry);
+        let lease = Duration::from_secs(entry.lease);
+        let (mut benches, mut can, mut cannot) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (target, phases) in &made.made.phases {
+            match phases {
+                Ok(phases) => {
+                    can.push(target.clone());
+                    benches.push(Bench {
+                        run: Arc::clone(&made),
+                        phases: Arc::clone(phases),
+                        units: places.units_of(target, lease).await?,
+                    });
                 }
                 Err(reason) => {
-                    cannot.insert(target.clone(), reason);
+                    cannot.insert(target.clone(), reason.clone());
                 }
             }
         }
         {
             let mut state = self.reporter.state();
-            let can = benches.keys().cloned().collect();
             state.can.insert(key.to_owned(), can);
             state.cannot.insert(key.to_owned(), cannot);
         }
         let run = OpenRun {
             places,
             entry,
+            made,
             benches,
-            benchmarks: Arc::default(),
             announced: Instant::now(),
         };
         self.runs.insert(key.to_owned(), run);
         self.reporter.report().await
+    }
+
+    /// What plays the units of a run. It stays what it is when the run is opened again.
+    async fn make(
+        &mut self,
+        key: &str,
+        entry: &RunEntry,
+        places: &Places,
+    ) -> Result<Arc<MadeRun>, ClusterError> {
+        if let Some(made) = self.made.get(key).filter(|made| made.spec == entry.spec) {
+            return Ok(Arc::clone(made));
+        }
+        let text = parcel::get(&places.objects, &entry.spec).await?;
+        let spec: RunSpec = serde_json::from_slice(&text).map_err(ClusterError::of("the run"))?;
+        let (share, stop) = (LimitShare::default(), Stop::new());
+        let made = match spec.version == env!("CARGO_PKG_VERSION") {
+            true => self.workshop.open(&spec, &share, &stop).await,
+            false => other_version(&spec),
+        };
+        let made = Arc::new(MadeRun {
+            spec: entry.spec.clone(),
+            share,
+            divided_by: spec.divided_by,
+            stop,
+            made,
+            benchmarks: Arc::default(),
+        });
+        self.made.insert(key.to_owned(), Arc::clone(&made));
+        Ok(made)
     }
 
     /// Sends the ends again that were sent over streams which the server has lost, and then says that it has seen the new ones: the run sends
@@ -156,6 +203,22 @@ impl Worker {
         let mut state = self.reporter.state();
         state.streams.insert(key.to_owned(), created);
         Ok(())
+    }
+}
+
+/// No target of a run of another version can be played.
+fn other_version(spec: &RunSpec) -> Workbenches {
+    let reason = format!(
+        "the run is of version {}, and this worker of {}",
+        spec.version,
+        env!("CARGO_PKG_VERSION")
+    );
+    let targets = spec.targets.iter().cloned();
+    Workbenches {
+        phases: targets
+            .map(|target| (target, Err(reason.clone())))
+            .collect(),
+        held: Box::new(()),
     }
 }
 

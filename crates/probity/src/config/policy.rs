@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, path::PathBuf};
 
 use llm_client::{
     BatchSettings, Budget, BudgetLimits, CacheMode, CacheSettings, HttpClient, HttpOptions,
-    LimitSettings, ModelFactory, ModelSettings, RetryPolicy,
+    LimitSettings, LimitShare, ModelFactory, ModelSettings, RetryPolicy,
 };
 
 use super::{
@@ -27,9 +27,9 @@ impl Settings {
     /// The most calls that a run has in flight at one endpoint, if its model has no limits of its own.
     pub fn most_calls(&self) -> usize {
         let rows = self.most_rows();
-        self.limits
-            .max_concurrency
-            .map_or(rows, |max| rows.min(share(*max, self.divided_by) as usize))
+        self.limits.max_concurrency.map_or(rows, |max| {
+            rows.min((*max / self.divided_by.max(1)).max(1) as usize)
+        })
     }
 
     /// The number of connections that are kept.
@@ -89,22 +89,18 @@ impl Settings {
                 .any(|limits| *limits != Limits::default())
     }
 
-    /// The limits of an endpoint, or of the part's share of them.
+    /// The limits of an endpoint.
     fn limit_settings(&self, own: &Limits, most: usize) -> LimitSettings {
-        let share = |limit: Whole<u32, 1>| share(*limit, self.divided_by);
         let global = &self.limits;
-        let max = own
-            .max_concurrency
-            .or(global.max_concurrency)
-            .map_or(most, |max| share(max) as usize);
+        let max = own.max_concurrency.or(global.max_concurrency);
         let rate = |own: Option<Whole<u32, 1>>, global| {
-            own.or(global)
-                .and_then(|limit| NonZeroU32::new(share(limit)))
+            own.or(global).and_then(|limit| NonZeroU32::new(*limit))
         };
         LimitSettings {
+            shares_concurrency: max.is_some(),
             requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
             tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
-            ..LimitSettings::up_to(max)
+            ..LimitSettings::up_to(max.map_or(most, |max| *max as usize))
         }
     }
 
@@ -122,7 +118,8 @@ impl Settings {
                 ..RetryPolicy::default()
             })
             .with_circuit_breaker(self.retries.circuit_breaker.0)
-            .with_limits(self.limit_settings(&Limits::default(), most));
+            .with_limits(self.limit_settings(&Limits::default(), most))
+            .with_share(LimitShare::one(self.divided_by));
         let budget = self.budget_limits();
         if budget.dollars.is_some() || budget.tokens.is_some() {
             factory = factory.with_budget(Budget::new(budget));
@@ -135,9 +132,4 @@ impl Settings {
         }
         factory
     }
-}
-
-/// A part's share of a limit, at least 1.
-fn share(limit: u32, parts: u32) -> u32 {
-    (limit / parts.max(1)).max(1)
 }

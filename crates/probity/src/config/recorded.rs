@@ -24,7 +24,14 @@ impl Config {
     /// # Errors
     /// When the record is of a version whose keys cannot be read, or a variable is missing.
     pub fn of_record(record: &SettingsRecord, vars: Vars) -> Result<Self, ConfigError> {
-        let mut keys = keys_of(record);
+        Self::of_keys(record, keys_of(record), vars)
+    }
+
+    fn of_keys(
+        record: &SettingsRecord,
+        mut keys: Map<String, Value>,
+        vars: Vars,
+    ) -> Result<Self, ConfigError> {
         let models = keys.remove("models");
         for role in ["user_model", "tool_model", "generator_model"] {
             if let Some(model) = keys.get_mut(role) {
@@ -48,8 +55,8 @@ impl Config {
         read(&Path::new(file).with_file_name("config.yaml"), keys, vars)
     }
 
-    /// The configuration that `record` has, for a process elsewhere that plays rows of its run: with the limits of endpoints, of which each of
-    /// `sharing` processes has its part. Paths begin in `folder`; `prompts` are the files that replace shipped prompts. `vars` are the
+    /// The configuration that `record` has, for a process elsewhere that plays rows of its run: with the limits of endpoints.
+    /// Paths begin in `folder`; `prompts` are the files that replace shipped prompts. `vars` are the
     /// variables there, keys among them.
     ///
     /// # Errors
@@ -58,7 +65,6 @@ impl Config {
         record: &SettingsRecord,
         folder: &Path,
         prompts: Vec<(String, PathBuf)>,
-        sharing: u32,
         vars: Vars,
     ) -> Result<Self, ConfigError> {
         let mut record = record.clone();
@@ -70,14 +76,11 @@ impl Config {
         if !prompts.is_empty() {
             record.other.insert("prompts".to_owned(), prompts.into());
         }
-        let limits = record.other.get("limits").cloned();
-        let mut config = Self::of_record(&record, vars)?;
-        if let Some(limits) = limits.filter(Value::is_object) {
-            let read = serde_json::from_value(limits);
-            config.settings.limits = read.map_err(|error| ConfigError::new(error.to_string()))?;
+        let mut keys = keys_of(&record);
+        if let Some(limits) = record.other.get("limits") {
+            keys.insert("limits".to_owned(), limits.clone());
         }
-        config.settings.divided_by = sharing.max(1);
-        Ok(config)
+        Self::of_keys(&record, keys, vars)
     }
 
     /// The configuration in the settings of a cassette at `path`: phases as they were, and models that only have names.
@@ -281,7 +284,7 @@ evaluator_model: {id: j, model: gpt-j, base_url: "http://localhost:1/v1"}
 evaluator: [{id: own, python: judge.py, settings: {strict: true}, env: {KEY: "${KEY}"}}, shipped]
 models: {small: {model: gpt-s, base_url: "http://localhost:1/v1"}}
 targets:
-- {id: a, model: "${NAME}", base_url: "http://localhost:1/v1", apikey: "${KEY}", max_tokens: 7}
+- {id: a, model: "${NAME}", base_url: "http://localhost:1/v1", apikey: "${KEY}", max_tokens: 7, limits: {max_concurrency: 2}}
 - {id: app, http: {url: "http://localhost:1/chat", body: {m: "{{ message }}"}, reply: /text}}
 mcp_servers:
   bank: {command: [bank-program], env: {KEY: "${KEY}"}}
@@ -289,6 +292,7 @@ mcp_servers:
 demographics: {age: [young, old]}
 generation: {turns: 3, num_samples: 2}
 seed: 11
+limits: {max_concurrency: 8, requests_per_minute: 90}
 "#;
 
     fn config() -> Config {
@@ -316,6 +320,17 @@ seed: 11
         let endpoints = again.endpoints(None).unwrap();
         let target = again.settings.models.targets.first().unwrap();
         assert_eq!(endpoints.without_key(target).unwrap().model, "gpt-a");
+    }
+
+    #[test]
+    fn rows_elsewhere_have_the_limits_of_the_run() {
+        let config = config();
+        let (record, vars) = (config.settings.to_record(), config.vars.clone());
+        let folder = Path::new("/elsewhere");
+        let there = Config::of_run_elsewhere(&record, folder, Vec::new(), vars).unwrap();
+        assert_eq!(there.settings.limits, config.settings.limits);
+        let own = |config: &Config| config.settings.models.targets[0].table.limits;
+        assert_eq!(own(&there), own(&config));
     }
 
     #[test]
