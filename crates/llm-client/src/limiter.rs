@@ -31,9 +31,8 @@ pub struct LimitSettings {
     /// Whether `max_concurrency` is a limit of the run, of which this process has its [share](LimitShare), as it has of the rates. Each process
     /// may have one attempt in flight.
     pub shares_concurrency: bool,
-    /// How many attempts may be in flight at first: three times as many after a quarter of a second, then about twice as many each, until 64 were
-    /// answered and none refused.
-    /// As many as `max_concurrency`: all at once.
+    /// How many attempts may be in flight at first, of all processes that [share](LimitShare) the endpoint: three times as many after a quarter
+    /// of a second, then about twice as many each, until 64 were answered and none refused. As many as `max_concurrency`: all at once.
     pub initial_concurrency: usize,
     /// Attempts started per minute, spread evenly with bursts of a tenth. `None`: unlimited.
     pub requests_per_minute: Option<NonZeroU32>,
@@ -146,7 +145,11 @@ impl Limiter {
         memory: Option<PaceMemory>,
     ) -> Arc<Self> {
         let most = settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        let first = settings.initial_concurrency.clamp(1, most);
+        let first = match settings.initial_concurrency {
+            first if first >= most => most,
+            // All that share the endpoint begin at about the same time.
+            first => (first / share.of() as usize).clamp(1, most),
+        };
         let now = Instant::now();
         let kept = memory
             .as_ref()

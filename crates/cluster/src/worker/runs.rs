@@ -173,7 +173,8 @@ impl Worker {
         }
         let text = parcel::get(&places.objects, &entry.spec).await?;
         let spec: RunSpec = serde_json::from_slice(&text).map_err(ClusterError::of("the run"))?;
-        let (share, stop) = (LimitShare::default(), Stop::new());
+        let share = LimitShare::one(spec.divided_by.saturating_mul(entry.sharing));
+        let stop = Stop::new();
         let made = match spec.version == env!("CARGO_PKG_VERSION") {
             true => self.workshop.open(&spec, &share, &stop).await,
             false => other_version(&spec),
