@@ -559,7 +559,9 @@ fn several_journals_are_checked_and_the_worst_result_counts() {
     let newest = check(&[]);
     assert_eq!(newest.code, 1, "{}", newest.out);
     assert!(
-        newest.err.starts_with("note: checking the newest run: "),
+        newest
+            .err
+            .starts_with("note: checking the newest run with rows: "),
         "{}",
         newest.err
     );

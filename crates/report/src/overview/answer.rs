@@ -261,7 +261,10 @@ fn none_shown(
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Answer::new(fact, format!("; {power}: {}{more}.", each.join(", ")))
+    Answer::new(
+        fact,
+        format!("; {power}. Rates: {}{more}.", each.join(", ")),
+    )
 }
 
 /// `a, b and c`, or the first names and the number of the others.

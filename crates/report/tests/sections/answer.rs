@@ -66,7 +66,7 @@ fn the_answer_names_the_first_and_how_sure_that_is() {
     let found = answer(&ranked(&rates, none.clone()));
     assert_eq!(
         found.text(),
-        "No difference between the 3 models is shown; 4 scenarios show 9 points or more: a 75% (71 to 79), b 60% (56 to 64), c 45% (41 to 49)."
+        "No difference between the 3 models is shown; 4 scenarios show 9 points or more. Rates: a 75% (71 to 79), b 60% (56 to 64), c 45% (41 to 49)."
     );
     none[1]["could_have_shown"] = Value::Null;
     let found = answer(&ranked(&rates, none));

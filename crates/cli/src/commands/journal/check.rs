@@ -111,7 +111,7 @@ fn journals(context: &Context, args: &CheckArgs) -> Result<Vec<PathBuf>, Failure
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        let note = format!("checking the newest run: {}", names.join(", "));
+        let note = format!("checking the newest run with rows: {}", names.join(", "));
         context.terminal.note(&note);
         return Ok(found);
     }

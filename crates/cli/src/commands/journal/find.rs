@@ -20,16 +20,12 @@ pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBu
     Ok(last(context, found))
 }
 
-/// As [`journal`], but where no run is named, the newest one that simulated or judged rows: `aggregate`'s has nothing to show.
+/// As [`journal`], but where no run is named, the newest one of any kind: also `aggregate` scores.
 ///
 /// # Errors
 /// As [`journal`].
-pub fn journal_with_rows(
-    context: &Context,
-    selection: &JournalSelection,
-) -> Result<PathBuf, Failure> {
-    let has_rows = |run: &Path| Manifest::read(run).is_none_or(|manifest| manifest.has_rows());
-    let found = journals_where(context, selection.path.as_deref(), has_rows)?;
+pub fn newest_journal(context: &Context, selection: &JournalSelection) -> Result<PathBuf, Failure> {
+    let found = journals_where(context, selection.path.as_deref(), |_| true)?;
     Ok(last(context, found))
 }
 
@@ -52,19 +48,20 @@ fn last(context: &Context, mut found: Vec<PathBuf>) -> PathBuf {
 }
 
 /// The journals of `path`, at least one, the newest last: the file itself, those of a run, or the newest one of a benchmark. Without a
-/// path, those of the newest run.
+/// path, those of the newest run. Where no run is named, runs that simulated or judged rows come before newer ones: `aggregate`'s has
+/// nothing to show, to check or to write files from.
 ///
 /// # Errors
 /// When there is no such journal, or a folder cannot be read.
 pub fn journals(context: &Context, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
-    journals_where(context, path, |_| true)
+    journals_where(context, path, has_rows)
 }
 
-/// As [`journals`]. Where no run is named, runs whose folder is `preferred` come before newer ones.
+/// As [`journals`], where runs whose folder is `preferred` come first.
 fn journals_where(
     context: &Context,
     path: Option<&Path>,
-    preferred: impl Fn(&Path) -> bool,
+    preferred: fn(&Path) -> bool,
 ) -> Result<Vec<PathBuf>, Failure> {
     let runs = context.layout.state().join("runs");
     let Some(path) = path else {
@@ -84,8 +81,13 @@ fn journals_where(
     }
 }
 
+/// Whether the run of this folder simulated or judged rows, as far as is known.
+fn has_rows(run: &Path) -> bool {
+    Manifest::read(run).is_none_or(|manifest| manifest.has_rows())
+}
+
 /// The journals of the newest `preferred` run that has one, or else of the newest run: run ids sort by time.
-fn newest(runs: &Path, preferred: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
+fn newest(runs: &Path, preferred: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let names = match names(runs) {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -94,7 +96,7 @@ fn newest(runs: &Path, preferred: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>
     let ids = names.iter().rev().filter(|name| name.starts_with("run-"));
     let folders = || ids.clone().map(|id| runs.join(id));
     folders()
-        .filter(|folder| preferred(folder))
+        .filter(|run| preferred(run))
         .find_map(|folder| in_folder(&folder).ok())
         .or_else(|| folders().find_map(|folder| in_folder(&folder).ok()))
         .ok_or_else(|| {
@@ -113,18 +115,12 @@ fn benchmark(context: &Context, path: &Path) -> Option<String> {
 }
 
 /// The newest journal of a `preferred` run of the benchmark `name`, or else of any of its runs.
-fn newest_of(
-    name: &str,
-    runs: &Path,
-    preferred: impl Fn(&Path) -> bool,
-) -> Result<PathBuf, Failure> {
+fn newest_of(name: &str, runs: &Path, preferred: fn(&Path) -> bool) -> Result<PathBuf, Failure> {
     let ids = names(runs).unwrap_or_default();
     let of = |path: &PathBuf| probity::journal_benchmark(path).as_deref() == Some(name);
     let journal = |folder: PathBuf| in_folder(&folder).ok()?.into_iter().rev().find(of);
     let folders = || ids.iter().rev().map(|id| runs.join(id));
-    let found = folders()
-        .filter(|folder| preferred(folder))
-        .find_map(journal);
+    let found = folders().filter(|run| preferred(run)).find_map(journal);
     found.or_else(|| folders().find_map(journal)).ok_or_else(|| {
         Failure::usage(format!(
             "{}: no run of the benchmark `{name}` with a journal; run it first, or name a journal",

@@ -21,7 +21,7 @@ pub struct ScoresArgs {
 /// # Errors
 /// When there is no such journal.
 pub fn run(context: &Context, args: &ScoresArgs) -> Result<Exit, Failure> {
-    let path = find::journal(context, &args.selection)?;
+    let path = find::newest_journal(context, &args.selection)?;
     let mut scores = Scores::default();
     read::lines(&context.terminal, &path, |line| {
         scores.push(line);

@@ -55,7 +55,7 @@ pub struct ShowArgs {
 /// # Errors
 /// When there is no such journal, or it does not contain the id.
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
-    let path = find::journal_with_rows(context, &args.selection)?;
+    let path = find::journal(context, &args.selection)?;
     let filter = Filter {
         prompt_id: args.prompt_id.clone(),
         sut: args.sut.clone(),

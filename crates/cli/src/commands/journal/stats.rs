@@ -48,7 +48,7 @@ impl CommandOutput for StatsOutput<'_> {
 /// # Errors
 /// When there is no such journal.
 pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
-    let path = find::journal_with_rows(context, &args.selection)?;
+    let path = find::journal(context, &args.selection)?;
     let mut builder = StatsBuilder::default();
     read::lines(&context.terminal, &path, |line| {
         builder.push(line);

@@ -1,7 +1,7 @@
 //! The journals of small runs, one call in flight, held to the last key. What no two runs share is blanked: times, the run's id, and
 //! `class` and `method`, which name our own code.
 
-use std::{fmt::Write as _, fs};
+use std::{collections::HashMap, fmt::Write as _, fs};
 
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ pub fn without_run_ids(text: &str) -> String {
     out
 }
 
-/// The journal of the newest run, a line an event.
+/// The journal of the newest run, a line an event. The events of a row are together: it is judged while the next one begins.
 fn newest_journal(project: &Project) -> String {
     let runs = fs::read_dir(project.path(".probity/runs")).unwrap();
     let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
@@ -72,8 +72,8 @@ fn newest_journal(project: &Project) -> String {
         .map(|entry| entry.unwrap().path())
         .find(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
         .unwrap();
-    let mut out = String::new();
-    for line in fs::read_to_string(journal).unwrap().lines() {
+    let (mut events, mut rows) = (Vec::new(), HashMap::new());
+    for (place, line) in fs::read_to_string(journal).unwrap().lines().enumerate() {
         let mut event: Value = serde_json::from_str(&without_run_ids(line)).unwrap();
         // Only the event's own keys: a raw request or reply stays as it was sent.
         for key in BLANKED {
@@ -81,9 +81,17 @@ fn newest_journal(project: &Project) -> String {
                 *value = Value::from("-");
             }
         }
-        let _ = writeln!(out, "{event}");
+        let row = event
+            .get("prompt_id")
+            .map(|row| (row.to_string(), event["sut"].to_string()));
+        let first = row.map_or(place, |row| *rows.entry(row).or_insert(place));
+        events.push((first, event));
     }
-    out
+    events.sort_by_key(|(first, _)| *first);
+    events.iter().fold(String::new(), |mut out, (_, event)| {
+        let _ = writeln!(out, "{event}");
+        out
+    })
 }
 
 #[test]
