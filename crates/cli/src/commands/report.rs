@@ -88,7 +88,7 @@ enum Format {
 /// Which rows a report holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Rows {
-    /// Each of them
+    /// Each of them; of more than 100,000, as notable
     All,
     /// All of up to 500 rows; of more those that failed, have no verdict, a fault or a label that differs from the judge
     Notable,

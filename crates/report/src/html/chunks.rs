@@ -6,7 +6,8 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use flate2::{Compression, GzBuilder};
+use flate2::{Compression, GzBuilder, write::GzEncoder};
+use serde::Serialize;
 
 /// The approximate size of a chunk, in bytes of JSON. Larger chunks compress better, smaller chunks open faster.
 pub(super) const CHUNK_BYTES: u64 = 512 << 10;
@@ -19,10 +20,32 @@ const LEVEL: u32 = 3;
 /// # Errors
 /// Never because of the data: gzip writes into memory.
 pub(super) fn pack(json: &[u8]) -> io::Result<String> {
+    pack_written(|gzip| gzip.write_all(json))
+}
+
+/// Like [`pack`], for the JSON of `value`, whose text is never in memory as a whole.
+///
+/// # Errors
+/// When `value` cannot be JSON.
+pub(super) fn pack_value(value: &impl Serialize) -> io::Result<String> {
+    pack_written(|gzip| {
+        let mut buffer = io::BufWriter::with_capacity(1 << 16, gzip);
+        serde_json::to_writer(&mut buffer, value)?;
+        // Flushing the buffer would flush the compression too, which then takes more room.
+        buffer
+            .into_inner()
+            .map(|_| ())
+            .map_err(io::IntoInnerError::into_error)
+    })
+}
+
+fn pack_written(
+    write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>,
+) -> io::Result<String> {
     let mut gzip = GzBuilder::new()
         .mtime(0)
         .write(Vec::new(), Compression::new(LEVEL));
-    gzip.write_all(json)?;
+    write(&mut gzip)?;
     Ok(STANDARD.encode(gzip.finish()?))
 }
 
@@ -113,6 +136,7 @@ mod tests {
         assert!(packed.len() < json.len() / 2);
         let gzip = STANDARD.decode(&packed).unwrap();
         assert_eq!(gzip[4..8], [0; 4], "the time");
+        assert_eq!(pack_value(&[1, 2]).unwrap(), pack(b"[1,2]").unwrap());
         let mut read = String::new();
         GzDecoder::new(&*gzip).read_to_string(&mut read).unwrap();
         assert_eq!(read, json);

@@ -52,7 +52,7 @@ pub struct LabelDraw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowsKept {
-    /// All rows.
+    /// All rows. Of more than [`ALL_LIMIT`](super::ALL_LIMIT), as [`Notable`](Self::Notable).
     All,
     /// All rows of a small report. Of a larger one, the rows that deserve attention first, see [`NOTABLE_LIMIT`](super::NOTABLE_LIMIT).
     #[default]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use schema::numbers::grouped;
+
 use super::{
     conversation::is_notable,
     data::{Row, RowsKept},
@@ -9,6 +11,9 @@ use super::{
 
 /// A report of notable rows holds all rows if there are at most this many.
 pub const SMALL_RUN: usize = 500;
+/// The most rows of a report of all rows. Of more rows it is one of notable rows: browsers open no page with a million rows, and memory has
+/// to hold each.
+pub const ALL_LIMIT: usize = 100_000;
 /// The most rows that a report of notable rows holds if there are more than [`SMALL_RUN`].
 pub const NOTABLE_LIMIT: usize = 2_000;
 
@@ -47,7 +52,22 @@ impl Kept {
 
     /// Which rows are kept.
     pub(super) fn which(&self) -> RowsKept {
-        self.which
+        match self.which {
+            RowsKept::All if self.only_notable => RowsKept::Notable,
+            which => which,
+        }
+    }
+
+    /// Why not all rows are kept although all were wanted.
+    pub(super) fn problem(&self) -> Option<String> {
+        let is_other = self.which != self.which();
+        is_other.then(|| {
+            format!(
+                "the page holds {} notable rows: there are more than {}, the most of a page with all rows",
+                grouped(self.rows.len() as u64),
+                grouped(ALL_LIMIT as u64)
+            )
+        })
     }
 
     /// The number of rows seen so far, kept or not.
@@ -63,17 +83,19 @@ impl Kept {
     /// Selects the rows of a conversation that may be kept.
     pub(super) fn choose(&mut self, rows: Vec<Row>) -> Vec<Row> {
         self.total += rows.len() as u64;
-        match self.which {
+        let most = match self.which {
             RowsKept::None => return Vec::new(),
-            RowsKept::All => return rows,
-            RowsKept::Notable => {}
-        }
-        if self.total <= SMALL_RUN as u64 {
+            RowsKept::All => ALL_LIMIT,
+            RowsKept::Notable => SMALL_RUN,
+        };
+        if self.total <= most as u64 {
             return rows;
         }
         if !self.only_notable {
             self.only_notable = true;
             self.rows.retain(|(row, _)| is_notable(row));
+            self.thin();
+            self.rows.shrink_to_fit();
         }
         let counts = &self.counts;
         let fits = |row: &Row| {
@@ -100,19 +122,33 @@ impl Kept {
         }
     }
 
-    /// The rows that are kept in the end, each with the number of its conversation.
-    pub(super) fn finish(mut self) -> Vec<(Row, usize)> {
+    /// Leaves the rows that are kept in the end.
+    pub(super) fn end(&mut self) {
         if !self.only_notable {
-            return self.rows;
+            return;
         }
         self.thin();
         // There may be more runs and metrics than the limit has rows.
         let all = self.rows.len().max(NOTABLE_LIMIT);
         let share = |place: usize| place * NOTABLE_LIMIT / all;
-        let rows = self.rows.into_iter().enumerate();
-        rows.filter(|(place, _)| share(*place) < share(place + 1))
-            .map(|(_, row)| row)
-            .collect()
+        let mut places = 0..;
+        let mut is_kept = || {
+            places
+                .next()
+                .is_some_and(|place| share(place) < share(place + 1))
+        };
+        self.rows.retain(|_| is_kept());
+    }
+
+    /// The rows after [`end`](Self::end), each with the number of its conversation.
+    pub(super) fn into_rows(self) -> Vec<(Row, usize)> {
+        self.rows
+    }
+
+    /// The number of rows in memory.
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.rows.capacity()
     }
 
     /// Drops rows above the limit: the last rows of the largest groups. Each group keeps at least one row.
@@ -173,8 +209,9 @@ mod tests {
             kept.add(rows, number);
         }
         let total = kept.total();
+        kept.end();
         (
-            kept.finish().into_iter().map(|(row, _)| row).collect(),
+            kept.into_rows().into_iter().map(|(row, _)| row).collect(),
             total,
         )
     }
@@ -188,6 +225,32 @@ mod tests {
         assert!(few.iter().all(|row| row.verdict == RowVerdict::Fail));
         assert_eq!(kept(RowsKept::All, rows(510)).0.len(), 510);
         assert_eq!(kept(RowsKept::None, rows(510)), (vec![], 510));
+    }
+
+    #[test]
+    fn more_rows_than_a_page_can_have_are_not_held() {
+        let mut kept = Kept::new(RowsKept::All);
+        for number in 0..=ALL_LIMIT {
+            let rows = kept.choose(vec![row(0, number % 2, false)]);
+            kept.add(rows, number);
+            if number + 1 == ALL_LIMIT {
+                assert_eq!(kept.rows.len(), ALL_LIMIT);
+                assert_eq!((kept.which(), kept.problem()), (RowsKept::All, None));
+            }
+        }
+        for number in 0..2 * ALL_LIMIT {
+            let rows = kept.choose(vec![row(0, number % 3, false)]);
+            kept.add(rows, number);
+        }
+        assert!(kept.held() <= 4 * NOTABLE_LIMIT, "{}", kept.held());
+        assert_eq!(kept.which(), RowsKept::Notable);
+        assert_eq!(kept.total(), 3 * ALL_LIMIT as u64 + 1);
+        kept.end();
+        assert_eq!(
+            kept.problem().unwrap(),
+            "the page holds 1,998 notable rows: there are more than 100,000, the most of a page with all rows"
+        );
+        assert_eq!(kept.into_rows().len(), 1_998);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use data::{
     ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowDissent, RowLabel,
     RowVerdict, RowsKept, RunKind, RunState,
 };
-pub use keep::{NOTABLE_LIMIT, SMALL_RUN};
+pub use keep::{ALL_LIMIT, NOTABLE_LIMIT, SMALL_RUN};
 pub use monitor::{monitor_html, monitor_title};
 pub use page::LivePage;
 pub use render::{cost_html, overview_html};
@@ -202,6 +202,8 @@ impl HtmlReport {
             self.summary.name_run(&run.benchmark, &run.target, &run.id);
             run.rates = rates_of(&self.summary, run, &self.places);
         }
+        self.kept.end();
+        self.summary.problems.extend(self.kept.problem());
         let mut index = Index {
             format: data::FORMAT,
             title: self.options.title,
@@ -214,7 +216,7 @@ impl HtmlReport {
             ..Index::default()
         };
         // Chunks hold only the conversations of kept rows.
-        let rows = self.kept.finish();
+        let rows = self.kept.into_rows();
         let mut used: Vec<usize> = rows.iter().map(|(_, number)| *number).collect();
         used.dedup();
         let texts: Vec<Spooled> = used

@@ -12,7 +12,7 @@ use interop::{ExportError, OutFile};
 
 use super::{
     Index, IndexMetric, Row, RunKind,
-    chunks::{Spool, Spooled, pack},
+    chunks::{Spool, Spooled, pack, pack_value},
     page::{LivePage, PageForm, page},
 };
 
@@ -178,9 +178,7 @@ impl Report {
     }
 
     fn packed_index(&self, path: &Path) -> Result<String, ReportError> {
-        let packed = serde_json::to_vec(&self.index)
-            .map_err(io::Error::from)
-            .and_then(|json| pack(&json));
+        let packed = pack_value(&self.index);
         packed.map_err(|error| ExportError::write(path, error).into())
     }
 
