@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{self, File},
+    fs,
     io::{self, BufRead, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -19,7 +19,7 @@ use journal::{
 use schema::{EventBody, ItemKey};
 use serde::{Deserialize, Serialize};
 
-use crate::JournalStamp;
+use crate::{DiskFile, DiskIndex, DiskPosition, DiskPositions, JournalStamp, RunError};
 
 /// Raise it when a table of an earlier version must not be used any more.
 const FORMAT: u32 = 1;
@@ -69,8 +69,11 @@ pub(crate) struct TableBuilder {
     /// The run, and the folder of its benchmark.
     run: Option<(String, String)>,
     open: HashMap<ItemKey, ItemContent>,
-    rows: Vec<TableRow>,
+    /// The rows of the items that ended, a line each.
+    rows: DiskFile,
     is_closed: bool,
+    /// Why rows are missing.
+    fault: Option<RunError>,
 }
 
 impl TableBuilder {
@@ -102,58 +105,63 @@ impl TableBuilder {
             && let Some(content) = self.open.remove(key)
             && let Some(whole) = content.whole()
         {
-            self.rows.push(TableRow {
-                queued: HexHash(content.of_queued()),
-                content: HexHash(whole),
-                lines: content.lines().clone(),
-            });
+            self.fault = self.fault.take().or(self.add(&content, whole).err());
         }
+    }
+
+    /// Adds the row of an item that ended.
+    fn add(&mut self, content: &ItemContent, whole: ContentHash) -> Result<(), RunError> {
+        let row = TableRow {
+            queued: HexHash(content.of_queued()),
+            content: HexHash(whole),
+            lines: content.lines().clone(),
+        };
+        self.rows.put(&row)?;
+        self.rows.put_text(b"\n")?;
+        Ok(())
     }
 
     /// Writes the table beside the journal at `path`, if the journal is complete. Without a table, a later run writes its rows whole: where
     /// the folder cannot be written, that is all.
-    pub(crate) fn write(self, path: &Path) {
+    pub(crate) fn write(mut self, path: &Path) {
         let Some((run_id, benchmark)) = self.run.filter(|_| self.is_closed) else {
             return;
         };
         if self.rows.is_empty() {
             return;
         }
-        let written = JournalStamp::of(path).and_then(|journal| {
-            let header = Header {
-                item_table: FORMAT,
-                benchmark,
-                run_id,
-                journal,
-            };
-            write_table(path, &header, &self.rows)
-        });
+        let written = match self.fault {
+            Some(fault) => Err(io::Error::other(fault)),
+            None => JournalStamp::of(path).and_then(|journal| {
+                let header = Header {
+                    item_table: FORMAT,
+                    benchmark,
+                    run_id,
+                    journal,
+                };
+                write_table(path, &header, &mut self.rows)
+            }),
+        };
         if let Err(error) = written {
             tracing::debug!(journal = %path.display(), %error, "its table of items cannot be written");
         }
     }
 }
 
-fn write_table(journal: &Path, header: &Header, rows: &[TableRow]) -> io::Result<()> {
+fn write_table(journal: &Path, header: &Header, rows: &mut DiskFile) -> io::Result<()> {
     let name = journal.file_name().and_then(|name| name.to_str());
     let (Some(name), Some(folder)) = (name.and_then(item_table_name), journal.parent()) else {
         return Ok(());
     };
     let unfinished = files::create_unfinished(folder)?;
     let mut out = BufWriter::new(unfinished.as_file());
-    write_line(&mut out, header)?;
-    for row in rows {
-        write_line(&mut out, row)?;
-    }
+    serde_json::to_writer(&mut out, header)?;
+    out.write_all(b"\n")?;
+    rows.copy_to(&mut out)?;
     out.flush()?;
     drop(out);
     unfinished.persist(folder.join(name))?;
     Ok(())
-}
-
-fn write_line(out: &mut BufWriter<&File>, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
 }
 
 /// The items in the journals of earlier runs of a benchmark. Their tables are read when they are needed, the newest first.
@@ -170,18 +178,15 @@ pub struct EarlierJournals {
 struct ReadTables {
     /// The tables that were not read, the newest last. `None` before the first question.
     left: Option<Vec<PathBuf>>,
-    /// How many were read.
-    read: usize,
-    /// By the hash of what was queued.
-    items: HashMap<ContentHash, Vec<KnownItem>>,
+    known: Vec<KnownTable>,
 }
 
+/// A table that was read: its rows stay in its file.
 #[derive(Debug)]
-struct KnownItem {
-    content: ContentHash,
+struct KnownTable {
     run_id: Arc<str>,
-    /// JSON, which needs a third of the memory.
-    lines: Box<str>,
+    /// By [`row_key`].
+    rows: DiskIndex,
 }
 
 impl EarlierJournals {
@@ -213,51 +218,59 @@ impl EarlierJournals {
     }
 
     /// Reads tables until `has` finds what it looks for.
-    fn look<T>(&self, has: impl Fn(&ReadTables) -> Option<T>) -> Option<T> {
+    fn look<T>(&self, mut has: impl FnMut(&mut KnownTable) -> Option<T>) -> Option<T> {
         let mut tables = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if tables.left.is_none() {
-            tables.left = Some(self.tables());
+        let tables = &mut *tables;
+        let left = tables.left.get_or_insert_with(|| self.tables());
+        if let Some(found) = tables.known.iter_mut().find_map(&mut has) {
+            return Some(found);
         }
-        loop {
-            if let Some(found) = has(&tables) {
-                return Some(found);
-            }
-            if tables.read >= TABLES {
-                return None;
-            }
-            let path = tables.left.as_mut()?.pop()?;
-            if let Some(rows) = read_table(&path, &self.benchmark) {
-                tables.read += 1;
-                for (queued, item) in rows {
-                    tables.items.entry(queued).or_default().push(item);
+        while tables.known.len() < TABLES {
+            let path = left.pop()?;
+            if let Some(mut table) = read_table(&path, &self.benchmark) {
+                let found = has(&mut table);
+                tables.known.push(table);
+                if found.is_some() {
+                    return found;
                 }
             }
         }
+        None
     }
 }
 
 impl EarlierItems for EarlierJournals {
     fn knows(&self, queued: ContentHash) -> bool {
-        self.look(|tables| tables.items.contains_key(&queued).then_some(()))
+        let key = row_key(queued);
+        self.look(|table| table.rows.has(key).then_some(()))
             .is_some()
     }
 
     fn find(&self, queued: ContentHash, content: ContentHash) -> Option<EarlierItem> {
-        self.look(|tables| {
-            let mut known = tables.items.get(&queued)?.iter();
-            let item = known.find(|item| item.content == content)?;
+        self.look(|table| {
+            // A table that was damaged meanwhile has no item: the row is written whole.
+            let rows: Vec<TableRow> = table.rows.get(row_key(queued)).ok()?;
+            let mut rows = rows.into_iter();
+            let row = rows.find(|row| row.queued.0 == queued && row.content.0 == content)?;
             Some(EarlierItem {
-                run_id: Arc::clone(&item.run_id),
-                lines: serde_json::from_str(&item.lines).ok()?,
+                run_id: Arc::clone(&table.run_id),
+                lines: row.lines,
             })
         })
     }
 }
 
-/// The items of the table at `path`, if it is one of `benchmark` and its journal is there unchanged.
-fn read_table(path: &Path, benchmark: &str) -> Option<Vec<(ContentHash, KnownItem)>> {
-    let mut lines = BufReader::new(files::open(path).ok()?).lines();
-    let header: Header = serde_json::from_str(&lines.next()?.ok()?).ok()?;
+/// The key of the rows with this hash of what was queued. Two hashes with the same key are told apart by their rows.
+fn row_key(queued: ContentHash) -> u64 {
+    crate::hash_key(queued)
+}
+
+/// The table at `path`, if it is one of `benchmark` and its journal is there unchanged.
+fn read_table(path: &Path, benchmark: &str) -> Option<KnownTable> {
+    let mut reader = BufReader::new(files::open(path).ok()?);
+    let mut line = Vec::new();
+    let mut start = reader.read_until(b'\n', &mut line).ok()? as u64;
+    let header: Header = serde_json::from_slice(&line).ok()?;
     if header.item_table != FORMAT || header.benchmark != benchmark {
         return None;
     }
@@ -265,18 +278,22 @@ fn read_table(path: &Path, benchmark: &str) -> Option<Vec<(ContentHash, KnownIte
     if JournalStamp::of(&journal).ok()? != header.journal {
         return None;
     }
-    let run_id: Arc<str> = header.run_id.into();
-    let mut rows = Vec::new();
-    for line in lines {
-        let row: TableRow = serde_json::from_str(&line.ok()?).ok()?;
-        let item = KnownItem {
-            content: row.content.0,
-            run_id: Arc::clone(&run_id),
-            lines: serde_json::to_string(&row.lines).ok()?.into(),
-        };
-        rows.push((row.queued.0, item));
+    let mut positions = DiskPositions::default();
+    loop {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line).ok()?;
+        if length == 0 {
+            break;
+        }
+        let row: TableRow = serde_json::from_slice(&line).ok()?;
+        let length = u32::try_from(length).ok()?;
+        positions.add(row_key(row.queued.0), DiskPosition { start, length });
+        start += u64::from(length);
     }
-    Some(rows)
+    Some(KnownTable {
+        run_id: header.run_id.into(),
+        rows: DiskIndex::of_file(DiskFile::of_file(reader.into_inner()), positions),
+    })
 }
 
 /// The journal of the run `run_id` among the records of all runs in `runs`. `None` if it is not there.

@@ -35,6 +35,7 @@ mod benchmark;
 mod broken_rule;
 pub mod check;
 mod cost;
+mod disk_index;
 mod error;
 pub mod findings;
 mod grades;
@@ -91,6 +92,7 @@ pub use baseline::{
 pub use benchmark::{broken_rules, check_metrics, read_benchmark};
 pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
+pub use disk_index::{DiskFile, DiskIndex, DiskPosition, DiskPositions, hash_key};
 pub use error::{RunError, RunErrorKind, explain_read_error};
 pub use grades::{WrongGrades, read_grades, write_grades, wrong_grades};
 pub use hazards::check_hazards;

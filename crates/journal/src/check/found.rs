@@ -1,7 +1,7 @@
 //! Failures with numbers instead of names.
 
 use super::{
-    items::Item,
+    item_table::Item,
     names::Names,
     report::{Failure, LISTED, Row},
     state::CheckState,
@@ -20,7 +20,7 @@ pub(crate) struct Found {
 
 impl Found {
     /// A failure of an item.
-    pub(crate) fn item(what: impl Into<String>, item: &Item) -> Self {
+    pub(crate) fn item(what: impl Into<String>, item: &Item<'_>) -> Self {
         Self {
             prompt: Some(item.key.prompt),
             ..Self::pair(what, item.key.test, item.key.sut)
@@ -115,7 +115,7 @@ impl Draft {
     }
 
     /// Adds a failure of `item` if `what` is given.
-    pub(crate) fn fail_item(&mut self, item: &Item, what: Option<&'static str>) {
+    pub(crate) fn fail_item(&mut self, item: &Item<'_>, what: Option<&'static str>) {
         if let Some(what) = what {
             self.fail(Found::item(what, item));
         }

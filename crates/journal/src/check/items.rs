@@ -1,4 +1,4 @@
-//! The items of a journal, and what is counted for each.
+//! What is counted for each item of a journal.
 
 /// The key of an item: a prompt of a test against a SUT, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,7 +9,7 @@ pub(crate) struct Key {
 }
 
 /// The last measurement of an item.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Measured {
     /// No measurement.
     #[default]
@@ -22,10 +22,9 @@ pub(crate) enum Measured {
     Other,
 }
 
-/// One item: how often each of its events is in the journal.
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub(crate) key: Key,
+/// Of one item: how often each of its events is in the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ItemCounts {
     pub(crate) queued: u32,
     pub(crate) measured: u32,
     pub(crate) finished: u32,
@@ -63,7 +62,7 @@ pub(crate) struct Item {
 }
 
 /// One reply of the SUT. Counters stop at 255.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Reply {
     /// The turn, from 1, and the step in it, from 0.
     place: (u32, u32),
@@ -72,7 +71,7 @@ struct Reply {
 }
 
 /// How often an annotator responded to an item. Counters stop at 255.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Marks {
     /// Responses of the annotator.
     pub(crate) responses: u8,
@@ -111,33 +110,7 @@ impl Marks {
     }
 }
 
-impl Item {
-    pub(crate) fn new(key: Key) -> Self {
-        Self {
-            key,
-            queued: 0,
-            measured: 0,
-            finished: 0,
-            failed: 0,
-            safe_votes: 0,
-            unsafe_votes: 0,
-            responses: 0,
-            translations: 0,
-            summed_responses: 0,
-            summed_translations: 0,
-            requests: 0,
-            partial_requests: 0,
-            joined: 0,
-            value: Measured::Not,
-            kept: false,
-            derived: false,
-            has_text: false,
-            merged: None,
-            replies: Vec::new(),
-            annotators: Vec::new(),
-        }
-    }
-
+impl ItemCounts {
     /// Whether the SUT answered with blank replies only.
     pub(crate) fn is_blank(&self) -> bool {
         self.is_translated() && !self.has_text

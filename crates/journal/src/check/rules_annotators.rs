@@ -50,7 +50,7 @@ pub(crate) fn annotated(
             }
             draft.looked();
             let what = match responses {
-                0 if context.is_excused(item) => continue,
+                0 if context.is_excused(&item) => continue,
                 // No annotator is called for blank replies.
                 0 if context.state.ours && item.is_blank() => continue,
                 0 => "no response of the annotator",
@@ -61,7 +61,7 @@ pub(crate) fn annotated(
                 _ if !context.is_one_for_each_item() => continue,
                 _ => "more than one response of the annotator",
             };
-            draft.fail(Found::item(what, item).annotator(*annotator));
+            draft.fail(Found::item(what, &item).annotator(*annotator));
         }
     }
     draft
@@ -84,13 +84,13 @@ pub(crate) fn annotation_translated(
             }
             draft.looked();
             let what = match marks.translations {
-                0 if context.is_excused(item) => continue,
+                0 if context.is_excused(&item) => continue,
                 0 => "the annotation is not translated",
                 _ if marks.responses == 0 => "a translation without a response of the annotator",
                 1 => continue,
                 _ => "the annotation is translated more than once",
             };
-            draft.fail(Found::item(what, item).annotator(*annotator));
+            draft.fail(Found::item(what, &item).annotator(*annotator));
         }
     }
     draft

@@ -2,7 +2,8 @@
 
 use super::{
     found::{Draft, Found},
-    items::{Item, Key, Measured, Step},
+    item_table::Item,
+    items::{Key, Measured, Step},
     state::CheckState,
     subject::Subject,
 };
@@ -15,19 +16,19 @@ pub(crate) struct RuleContext<'a> {
 
 impl RuleContext<'_> {
     /// Whether `item` belongs to the tests and SUTs that the run names.
-    pub(crate) fn is_of_run(&self, item: &Item) -> bool {
+    pub(crate) fn is_of_run(&self, item: &Item<'_>) -> bool {
         self.subject.tests.contains(&item.key.test) && self.subject.suts.contains(&item.key.sut)
     }
 
     /// The items of the run.
-    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
-        let all = self.state.items.values();
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        let all = self.state.items.iter();
         all.filter(|item| self.is_of_run(item))
     }
 
     /// Whether `item` may lack what other items must have: it failed, or the run was stopped before its end. Only
     /// Probity's journals may contain such items; for ModelBench's checker a failed item breaks the rules.
-    pub(crate) fn is_excused(&self, item: &Item) -> bool {
+    pub(crate) fn is_excused(&self, item: &Item<'_>) -> bool {
         self.state.ours
             && (item.failed > 0 || (self.state.stopped && item.finished == 0 && item.measured == 0))
     }
@@ -38,8 +39,8 @@ impl RuleContext<'_> {
     }
 
     /// Items of SUTs that the run does not list.
-    fn items_of_other_suts(&self) -> impl Iterator<Item = &Item> {
-        let all = self.state.items.values();
+    fn items_of_other_suts(&self) -> impl Iterator<Item = Item<'_>> {
+        let all = self.state.items.iter();
         all.filter(|item| {
             self.subject.tests.contains(&item.key.test)
                 && !self.subject.suts.contains(&item.key.sut)
@@ -47,10 +48,10 @@ impl RuleContext<'_> {
     }
 
     /// Whether the prompt of `item` was queued for any SUT.
-    fn is_prompt_queued(&self, item: &Item) -> bool {
+    fn is_prompt_queued(&self, item: &Item<'_>) -> bool {
         item.queued > 0
             || self.subject.suts.iter().any(|sut| {
-                let other = self.state.items.get(&Key {
+                let other = self.state.items.get(Key {
                     sut: *sut,
                     ..item.key
                 });
@@ -59,14 +60,14 @@ impl RuleContext<'_> {
     }
 
     /// Whether `item` is the first queued one of its prompt, among all SUTs.
-    fn is_first_of_prompt(&self, item: &Item) -> bool {
+    fn is_first_of_prompt(&self, item: &Item<'_>) -> bool {
         let before = self
             .subject
             .suts
             .iter()
             .take_while(|sut| **sut < item.key.sut);
         let mut others = before.filter_map(|sut| {
-            self.state.items.get(&Key {
+            self.state.items.get(Key {
                 sut: *sut,
                 ..item.key
             })
@@ -75,7 +76,7 @@ impl RuleContext<'_> {
     }
 
     /// If `item` is the first of its prompt: the SUTs that the prompt was not queued for.
-    fn suts_without(&self, item: &Item) -> Vec<(u32, Option<&Item>)> {
+    fn suts_without(&self, item: &Item<'_>) -> Vec<(u32, Option<Item<'_>>)> {
         // A derived item depends on what happened to its source.
         let is_alone = self.subject.suts.len() < 2 || item.derived;
         if is_alone || self.state.stopped || !self.is_first_of_prompt(item) {
@@ -84,7 +85,7 @@ impl RuleContext<'_> {
         let other = |sut: &u32| {
             (
                 *sut,
-                self.state.items.get(&Key {
+                self.state.items.get(Key {
                     sut: *sut,
                     ..item.key
                 }),
@@ -110,15 +111,15 @@ pub(crate) fn queued(context: &RuleContext<'_>) -> Draft {
     );
     for item in context.items().filter(|item| item.queued > 0) {
         draft.looked();
-        draft.fail_item(item, (item.queued > 1).then_some("queued more than once"));
-        for (sut, _) in context.suts_without(item) {
-            draft.fail(Found::item("queued for another SUT and not for this one", item).sut(sut));
+        draft.fail_item(&item, (item.queued > 1).then_some("queued more than once"));
+        for (sut, _) in context.suts_without(&item) {
+            draft.fail(Found::item("queued for another SUT and not for this one", &item).sut(sut));
         }
     }
     for item in context.items_of_other_suts() {
         draft.looked();
         let what = "queued for a SUT that \"starting run\" does not list";
-        draft.fail(Found::item(what, item));
+        draft.fail(Found::item(what, &item));
     }
     draft
 }
@@ -138,13 +139,13 @@ pub(crate) fn responded(context: &RuleContext<'_>) -> Draft {
         let one = context.is_one_for_each_item();
         let wrong = if (ours && item.is_answered_twice()) || (one && item.responses > 1) {
             Some("more than one response")
-        } else if context.is_excused(item) {
+        } else if context.is_excused(&item) {
             None
         } else if !item.is_answered() {
             Some("no response")
         } else if one && item.responses == 0 {
             Some("turns, and no response that sums them up")
-        } else if !context.is_prompt_queued(item) {
+        } else if !context.is_prompt_queued(&item) {
             Some("a response to a prompt that was not queued")
         } else if ours && !item.turns_are_whole() {
             Some("a turn or step has no response")
@@ -153,10 +154,10 @@ pub(crate) fn responded(context: &RuleContext<'_>) -> Draft {
         } else {
             None
         };
-        draft.fail_item(item, wrong);
-        for (sut, other) in context.suts_without(item) {
-            if !other.is_some_and(|other| other.is_answered() || context.is_excused(other)) {
-                draft.fail(Found::item("no response", item).sut(sut));
+        draft.fail_item(&item, wrong);
+        for (sut, other) in context.suts_without(&item) {
+            if !other.is_some_and(|other| other.is_answered() || context.is_excused(&other)) {
+                draft.fail(Found::item("no response", &item).sut(sut));
             }
         }
     }
@@ -183,7 +184,7 @@ pub(crate) fn translated(context: &RuleContext<'_>) -> Draft {
             Some("a translation without a response")
         } else if ours && item.summary_differs(Step::Translated) {
             Some("the translation that sums up the turns has another number of them")
-        } else if context.is_excused(item) || (agree && (!one || item.translations == 1)) {
+        } else if context.is_excused(&item) || (agree && (!one || item.translations == 1)) {
             None
         } else if one && item.is_translated() && item.translations == 0 {
             Some("turns, and no translation that sums them up")
@@ -192,7 +193,7 @@ pub(crate) fn translated(context: &RuleContext<'_>) -> Draft {
         } else {
             Some("not translated")
         };
-        draft.fail_item(item, wrong);
+        draft.fail_item(&item, wrong);
     }
     draft
 }
@@ -203,10 +204,10 @@ pub(crate) fn measured(context: &RuleContext<'_>) -> Draft {
         "EachItemMeasuredOnce",
         "each item with a response is measured once; Probity's items that failed are not measured",
     );
-    let touched = |item: &Item| item.is_translated() || item.measured > 0;
+    let touched = |item: &Item<'_>| item.is_translated() || item.measured > 0;
     for item in context.items().filter(|item| touched(item)) {
         draft.looked();
-        let excused = context.is_excused(item);
+        let excused = context.is_excused(&item);
         let wrong = match item.measured {
             0 if excused => None,
             0 => Some("not measured"),
@@ -215,7 +216,7 @@ pub(crate) fn measured(context: &RuleContext<'_>) -> Draft {
             1 => None,
             _ => Some("measured more than once"),
         };
-        draft.fail_item(item, wrong);
+        draft.fail_item(&item, wrong);
     }
     draft
 }
@@ -228,7 +229,7 @@ pub(crate) fn merged(context: &RuleContext<'_>) -> Draft {
     );
     // A custom evaluator may judge without annotators: then no annotations are merged.
     let unannotated = context.state.ours && context.state.annotations.is_empty();
-    let measured = |item: &Item| item.measured > 0 && !unannotated;
+    let measured = |item: &Item<'_>| item.measured > 0 && !unannotated;
     for item in context.items().filter(|item| measured(item)) {
         draft.looked();
         let most = item.safe_votes > item.unsafe_votes;
@@ -251,7 +252,7 @@ pub(crate) fn merged(context: &RuleContext<'_>) -> Draft {
             Measured::Safe => Some("measured as safe, and most annotations do not say so"),
             Measured::Unsafe => Some("measured as unsafe, and most annotations say safe"),
         };
-        draft.fail_item(item, wrong);
+        draft.fail_item(&item, wrong);
     }
     draft
 }
@@ -275,7 +276,7 @@ pub(crate) fn ended(context: &RuleContext<'_>) -> Draft {
             (0, _) => Some("failed more than once"),
             _ => Some("finished and failed"),
         };
-        draft.fail_item(item, wrong);
+        draft.fail_item(&item, wrong);
     }
     draft
 }
@@ -290,7 +291,7 @@ pub(crate) fn whole_requests(context: &RuleContext<'_>) -> Draft {
         draft.looked();
         let wrong = (item.partial_requests > 0)
             .then_some("a request leaves out messages of a call that is missing or another one");
-        draft.fail_item(item, wrong);
+        draft.fail_item(&item, wrong);
     }
     draft
 }

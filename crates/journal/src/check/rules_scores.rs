@@ -141,7 +141,7 @@ pub(crate) fn finished_counts(context: &RuleContext<'_>) -> Draft {
 /// The number of matching items, by test and SUT.
 fn count(
     context: &RuleContext<'_>,
-    is_so: impl Fn(&super::items::Item) -> bool,
+    is_so: impl Fn(&super::item_table::Item<'_>) -> bool,
 ) -> BTreeMap<(u32, u32), u64> {
     let mut counts = BTreeMap::new();
     for item in context.items().filter(|item| is_so(item)) {

@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use indexmap::IndexMap;
 use schema::{
     EventBody,
     event::{HazardInfo, TranslatedSutReply},
@@ -15,7 +14,8 @@ use serde::Deserialize;
 use super::{
     NotCheckable,
     annotation::{Annotation, joined_responses},
-    items::{Item, Key, Marks, Measured, Step},
+    item_table::ItemTable,
+    items::{ItemCounts, Key, Marks, Measured, Step},
     names::Names,
     records::{
         AnnotatorCounts, FinishedCounts, Hazard, HazardScore, MissingField, PairCounts, RunStart,
@@ -49,8 +49,7 @@ pub(crate) struct CheckState {
     pub(crate) prompts: Names,
     pub(crate) suts: Names,
     pub(crate) annotators: Names,
-    /// In order of first appearance in the journal.
-    pub(crate) items: IndexMap<Key, Item>,
+    pub(crate) items: ItemTable,
     pub(crate) pairs: HashMap<(u32, u32), PairCounts>,
     /// By test, SUT and annotator.
     pub(crate) annotations: HashMap<(u32, u32, u32), AnnotatorCounts>,
@@ -122,9 +121,9 @@ impl CheckState {
                     item.kept |= queued.kept.is_some();
                 })
             }
-            EventBody::RetryingItem(_) => self.item(line, Item::retry),
-            EventBody::ItemFinished(_) => self.item(line, |item| item.finished += 1),
-            EventBody::ItemFailed(_) => self.item(line, |item| item.failed += 1),
+            EventBody::RetryingItem(_) => self.item(line, ItemCounts::retry),
+            EventBody::ItemFinished(_) => self.end(line, |item| item.finished += 1),
+            EventBody::ItemFailed(_) => self.end(line, |item| item.failed += 1),
             EventBody::FetchedSutTurn(reply) | EventBody::UsingCachedSutTurn(reply) => {
                 self.reply(line, Step::Answered, reply.turn, reply.step)
             }
@@ -297,17 +296,25 @@ impl CheckState {
         Ok(self.suts.number(sut))
     }
 
-    fn entry(&mut self, key: Key) -> &mut Item {
-        self.items.entry(key).or_insert_with(|| Item::new(key))
-    }
-
     fn item(
         &mut self,
         line: &Line<'_>,
-        change: impl FnOnce(&mut Item),
+        change: impl FnOnce(&mut ItemCounts),
     ) -> Result<(), MissingField> {
         let key = self.key(line)?;
-        change(self.entry(key));
+        change(self.items.open(key));
+        Ok(())
+    }
+
+    /// Counts the end of an item.
+    fn end(
+        &mut self,
+        line: &Line<'_>,
+        change: impl FnOnce(&mut ItemCounts),
+    ) -> Result<(), MissingField> {
+        let key = self.key(line)?;
+        change(self.items.open(key));
+        self.items.end(key);
         Ok(())
     }
 
@@ -346,7 +353,7 @@ impl CheckState {
         let key = self.key(line)?;
         let annotator = annotator.ok_or(MissingField::Text("annotator"))?;
         let annotator = self.annotators.number(annotator);
-        self.entry(key).annotator(annotator, change);
+        self.items.open(key).annotator(annotator, change);
         self.annotations
             .entry((key.test, key.sut, annotator))
             .or_default();
@@ -362,7 +369,7 @@ impl CheckState {
         let key = self.key(line)?;
         let annotator = annotator.ok_or(MissingField::Text("annotator"))?;
         let annotator = self.annotators.number(annotator);
-        self.entry(key).excuse(annotator);
+        self.items.open(key).excuse(annotator);
         Ok(())
     }
 
@@ -415,7 +422,7 @@ impl CheckState {
             .ok_or(MissingField::Verdict)?;
         let key = self.key(line)?;
         self.panels.insert((key.test, key.sut));
-        self.entry(key).merged = Some(is_safe);
+        self.items.open(key).merged = Some(is_safe);
         Ok(())
     }
 
@@ -430,7 +437,7 @@ impl CheckState {
         let pair = self.pairs.entry((key.test, key.sut)).or_default();
         pair.measured += 1;
         pair.safe += u64::from(value == Measured::Safe);
-        let item = self.entry(key);
+        let item = self.items.open(key);
         item.measured += 1;
         item.value = value;
         Ok(())

@@ -58,7 +58,7 @@ impl Subject {
         let suts: BTreeSet<u32> = suts.iter().map(|sut| state.suts.number(sut)).collect();
         if state.ours {
             // Tests that the run generates are unknown when it starts.
-            tests.extend(state.items.keys().map(|key| key.test));
+            tests.extend(state.items.iter().map(|item| item.key.test));
         }
         let of_it = |hazard: &&Hazard| {
             hazard

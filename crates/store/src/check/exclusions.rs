@@ -236,7 +236,7 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
             .collect();
         let sample = row.sample.or(row.older_sample).unwrap_or_default();
         let prompt_id = Conversation::prompt_id(&row.id, sample);
-        let item = record.items.get(&key(&row.metric_id, &prompt_id, sut));
+        let item = record.items.find(key(&row.metric_id, &prompt_id, sut))?;
         match item.map(|item| item.has_said(&replies)) {
             // If either side has no text, the replies cannot be compared.
             Some(None) => {}

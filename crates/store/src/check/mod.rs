@@ -2,6 +2,7 @@
 
 mod exclusions;
 mod record;
+mod recorded_items;
 mod results;
 mod rules;
 

@@ -1,21 +1,23 @@
-//! The items of a journal, at about a hundred bytes each.
+//! What a journal says of its items and of the run, as far as files of the tree repeat it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     path::Path,
 };
 
 use journal::{CallRole, JournalReader, KeptCalls, Line, PartialEvent, is_blank};
 use schema::{CostSum, EventBody, JudgeVerdict, Phase, PhaseCost, Shard, Spend, Verdict};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::recorded_items::RecordedItems;
 use crate::rebuild::{Costs, is_last_word};
 
 /// The content of a journal that the tree's files must agree with.
 #[derive(Default)]
 pub(super) struct JournalRecord {
-    pub(super) items: HashMap<u64, Item>,
+    pub(super) items: RecordedItems,
     pub(super) suts: BTreeMap<String, SutSums>,
     pub(super) costs: Costs,
     /// The part that the run played, where it was split.
@@ -28,7 +30,7 @@ pub(super) struct JournalRecord {
 }
 
 /// One item: a sample of a scenario against one system under test, judged on one metric.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Item {
     /// Replies of the system under test.
     pub(super) replies: u32,
@@ -51,7 +53,7 @@ pub(super) struct Item {
 }
 
 /// What calls used and cost, in the fields of rows.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct CallSum {
     calls: u32,
     unpriced: u32,
@@ -160,7 +162,8 @@ impl JournalRecord {
         let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) else {
             return event.map_or(Ok(()), |event| self.take_run(line, event));
         };
-        let item = self.items.entry(key(test, prompt, sut)).or_default();
+        let key = key(test, prompt, sut);
+        let item = self.items.open(key)?;
         let Some(event) = event else {
             return Ok(());
         };
@@ -201,6 +204,7 @@ impl JournalRecord {
                     counts.1 += u64::from(safe);
                 }
             }
+            EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => self.items.end(key)?,
             _ => {}
         }
         Ok(())

@@ -221,8 +221,8 @@ impl<'d> Rules<'d> {
         same_usage(row.usage, &item.judged)
     }
 
-    fn item(&self, test: &str, prompt_id: &str, sut: &str) -> Result<&Item, String> {
-        let item = self.record.items.get(&key(test, prompt_id, sut));
+    fn item(&self, test: &str, prompt_id: &str, sut: &str) -> Result<Item, String> {
+        let item = self.record.items.find(key(test, prompt_id, sut))?;
         item.filter(|item| item.queued)
             .ok_or_else(|| "the journal has no such item".to_owned())
     }

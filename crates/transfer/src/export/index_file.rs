@@ -5,25 +5,20 @@
 //! content, and behind it are the items, which are read one at a time.
 
 use std::{
-    collections::HashMap,
     fs::File,
-    io::{self, BufRead, BufReader, BufWriter, Read, Write},
+    io::{self, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
 use journal::index_name;
 use schema::{Role, Turn};
-use serde::{Deserialize, Serialize};
-use store::{ConversationIndex, JournalStamp};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use store::{ConversationIndex, DiskFile, JournalStamp, hash_key};
 
-use super::{
-    disk_index::{DiskFile, DiskPosition, hash_key},
-    journal_record::RecordContent,
-    reported_item::reply_keys,
-};
+use super::{journal_record::RecordContent, reported_item::reply_keys};
 
 /// Raise it when an index of an earlier version must not be used any more.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The first line.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,28 +57,41 @@ pub(super) fn index_path(path: &Path) -> Option<PathBuf> {
 pub(super) fn read(path: &Path) -> Option<(RecordContent, DiskFile)> {
     let file = files::open(index_path(path)?).ok()?;
     let length = file.metadata().ok()?.len();
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    let mut next_line = || -> Option<Vec<u8>> {
-        line.clear();
-        let most = files::LARGEST;
-        (&mut reader).take(most).read_until(b'\n', &mut line).ok()?;
-        Some(line.clone())
+    let mut reader = Counted {
+        reader: BufReader::new(file),
+        bytes: 0,
     };
-    let (header, text) = (next_line()?, next_line()?);
-    let known: Header = serde_json::from_slice(&header).ok()?;
-    if known != Header::new(JournalStamp::of(path).ok()?) {
+    let header: Header = value(&mut reader)?;
+    if header != Header::new(JournalStamp::of(path).ok()?) {
         return None;
     }
-    let mut content: RecordContent = serde_json::from_slice(&text).ok()?;
-    let start = (header.len() + text.len()) as u64;
-    let mut end = start;
-    for position in content.ended.values_mut().flatten() {
-        position.start += start;
-        end = end.max(position.start + u64::from(position.length));
-    }
+    // Read as a stream: the text of a million items needs more memory than what is in it.
+    let mut content: RecordContent = value(&mut reader)?;
+    let end = content.ended.move_by(reader.bytes);
     content.set_path(path);
-    (end == length).then(|| (content, DiskFile::of_file(reader.into_inner())))
+    (end == length).then(|| (content, DiskFile::of_file(reader.reader.into_inner())))
+}
+
+/// The value in the next line.
+fn value<T: DeserializeOwned>(reader: &mut impl Read) -> Option<T> {
+    let value = T::deserialize(&mut serde_json::Deserializer::from_reader(&mut *reader)).ok()?;
+    let mut end = [0];
+    reader.read_exact(&mut end).ok()?;
+    (end == *b"\n").then_some(value)
+}
+
+/// A reader that counts what was read from it.
+struct Counted<R> {
+    reader: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(into)?;
+        self.bytes += read as u64;
+        Ok(read)
+    }
 }
 
 /// Writes the index of the journal at `path`, whose stamp was `journal` when `content` was read from it. `items` has the items of
@@ -101,43 +109,20 @@ pub(super) fn write(
         return Ok(());
     };
     let unfinished = files::create_unfinished(folder)?;
-    let mut positions: Vec<DiskPosition> = content.ended.values().flatten().copied().collect();
-    positions.sort_by_key(|position| position.start);
     let mut out = BufWriter::new(unfinished.as_file());
     write_line(&mut out, &Header::new(journal))?;
-    let moved = side_by_side(&content.ended, &positions);
+    let moved = content.ended.side_by_side();
     let ended = std::mem::replace(&mut content.ended, moved);
     let written = write_line(&mut out, content);
     content.ended = ended;
     written?;
-    for position in positions {
+    for position in content.ended.in_order() {
         out.write_all(&items.read_text(position)?)?;
     }
     out.flush()?;
     drop(out);
     unfinished.persist(index)?;
     Ok(())
-}
-
-/// The positions of `ended` where the items follow each other in the order of `positions`.
-fn side_by_side(
-    ended: &HashMap<u64, Vec<DiskPosition>>,
-    positions: &[DiskPosition],
-) -> HashMap<u64, Vec<DiskPosition>> {
-    let mut next = 0;
-    let mut moved = HashMap::new();
-    for position in positions {
-        moved.insert(position.start, next);
-        next += u64::from(position.length);
-    }
-    let moved = |position: &DiskPosition| DiskPosition {
-        start: moved.get(&position.start).copied().unwrap_or_default(),
-        length: position.length,
-    };
-    let items = ended.iter();
-    items
-        .map(|(key, positions)| (*key, positions.iter().map(moved).collect()))
-        .collect()
 }
 
 fn write_line(out: &mut BufWriter<&File>, value: &impl Serialize) -> io::Result<()> {

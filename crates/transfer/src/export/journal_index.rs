@@ -4,12 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use interop::{Call, Sample};
 use schema::{Conversation, ModelId};
-use store::RunError;
+use store::{RunError, hash_key};
 
-use super::{
-    disk_index::hash_key, find::JournalSource, reported_item::ReportedItem,
-    reported_target::ReportedTarget,
-};
+use super::{find::JournalSource, reported_item::ReportedItem, reported_target::ReportedTarget};
 
 /// Journals, and which rows were already joined with them.
 pub(super) struct JournalIndex {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use journal::{CallTotals, JournalReader, JournalSource, Replay};
-use store::{JournalStamp, RunError};
+use store::{DiskFile, JournalStamp, RunError};
 
 pub(super) use self::content::RecordContent;
 pub use self::journals::Journals;
@@ -23,7 +23,6 @@ use self::{
     reading::Reading,
 };
 use super::{
-    disk_index::DiskFile,
     index_file,
     replies::{Coverage, Replies},
     reported_item::ReportedItem,
@@ -237,8 +236,7 @@ mod tests {
             .content
             .ended
             .keys()
-            .chain(reading.content.unended.keys())
-            .copied()
+            .chain(reading.content.unended.keys().copied())
             .collect();
         keys.sort_unstable();
         keys.dedup();

@@ -1,7 +1,6 @@
 //! Exports finished runs to the formats of other programs: the content of the tree, joined with data that only journals have.
 
 mod calls;
-mod disk_index;
 mod exchange;
 mod find;
 mod index_file;

@@ -50,6 +50,7 @@ pub(super) struct ReportedReplies {
 
 /// The replies of one item.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(from = "ReplyFields", into = "ReplyFields")]
 struct ReportedReply {
     /// The key of the conversation.
     prompt: u64,
@@ -58,6 +59,27 @@ struct ReportedReply {
     /// Whether the item has no replies.
     is_empty: bool,
     origins: ReplyOrigins,
+}
+
+/// The fields of a [`ReportedReply`], as an index has them: a million in a few bytes each.
+type ReplyFields = (u64, u64, bool, bool, bool);
+
+impl From<ReplyFields> for ReportedReply {
+    fn from((prompt, replies, is_empty, fetched, cached): ReplyFields) -> Self {
+        Self {
+            prompt,
+            replies,
+            is_empty,
+            origins: ReplyOrigins { fetched, cached },
+        }
+    }
+}
+
+impl From<ReportedReply> for ReplyFields {
+    fn from(reply: ReportedReply) -> Self {
+        let ReplyOrigins { fetched, cached } = reply.origins;
+        (reply.prompt, reply.replies, reply.is_empty, fetched, cached)
+    }
 }
 
 impl ReportedReplies {
@@ -95,7 +117,7 @@ pub(super) struct Coverage {
 }
 
 /// The origins of replies of the target and of judges.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReplyOrigins {
     fetched: bool,
     cached: bool,

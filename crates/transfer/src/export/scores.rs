@@ -5,8 +5,7 @@ use std::{ops::ControlFlow, path::Path};
 use schema::{Conversation, Extra, Metric, ModelId, Score};
 use serde_json::Value;
 
-use super::disk_index::{DiskIndex, hash_key};
-use store::{RunError, each_row_of, explain_read_error, open_rows};
+use store::{DiskIndex, RunError, each_row_of, explain_read_error, hash_key, open_rows};
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
@@ -27,7 +26,7 @@ impl Scores {
         target: &ModelId,
         metrics: &[Metric],
     ) -> Result<Self, RunError> {
-        let mut rows = DiskIndex::new()?;
+        let mut rows = DiskIndex::default();
         // A link that only leads in a circle exists, but cannot be opened.
         if matches!(path.try_exists(), Ok(false)) {
             let note = Some("no scores.json: nothing is judged yet".to_owned());

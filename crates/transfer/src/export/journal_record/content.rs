@@ -7,10 +7,10 @@ use std::{
 
 use journal::CallTotals;
 use serde::{Deserialize, Serialize};
+use store::DiskPositions;
 
 use crate::export::{
-    disk_index::DiskPosition, replies::ReportedReplies, reported_item::ReportedItem,
-    reported_target::ReportedTarget,
+    replies::ReportedReplies, reported_item::ReportedItem, reported_target::ReportedTarget,
 };
 
 /// What a journal reports, as far as it was read. The index beside the journal holds it.
@@ -21,7 +21,7 @@ pub(in crate::export) struct RecordContent {
     /// their keys.
     pub(super) unended: HashMap<u64, Vec<ReportedItem>>,
     /// The positions of the items that ended, by their keys.
-    pub(in crate::export) ended: HashMap<u64, Vec<DiskPosition>>,
+    pub(in crate::export) ended: DiskPositions,
     pub(super) targets: BTreeMap<String, TargetRecord>,
     pub(super) plans: Vec<Plan>,
     pub(super) totals: CallTotals,

@@ -3,12 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use schema::{ItemKey, event::KeptIn};
-use store::{RunError, find_journal};
+use store::{RunError, find_journal, hash_key};
 
-use super::{
-    super::{disk_index::hash_key, reported_item::ReportedItem},
-    JournalRecord, Journals, Reading, lock,
-};
+use super::{super::reported_item::ReportedItem, JournalRecord, Journals, Reading, lock};
 
 impl Reading {
     /// The item `key`, which came whole from the cache, as the journal of an earlier run reports it.

@@ -7,10 +7,10 @@ use std::{
 };
 
 use journal::{JournalSource, JournalVisitor, JournalVisitors, ReadError, Replay, Replayed};
-use store::RunError;
+use store::{DiskFile, RunError};
 
 use super::{JournalRecord, SharedFile, file_state::FileState, lock, reading::Reading};
-use crate::export::{disk_index::DiskFile, find::Head};
+use crate::export::find::Head;
 
 /// Journals that were already read. Clones share them.
 ///
@@ -60,7 +60,7 @@ impl Journals {
         }
         let items = match &kept.items {
             Some(items) => Arc::clone(items),
-            None => Arc::new(Mutex::new(DiskFile::new()?)),
+            None => Arc::new(Mutex::new(DiskFile::default())),
         };
         kept.items = Some(Arc::clone(&items));
         let record = Arc::new(JournalRecord {

@@ -10,7 +10,7 @@ use interop::Asked;
 use jiff::Timestamp;
 use journal::{CallRole, JournalSource, KeptCalls, ReadError, Replay, Replayed, Scope};
 use schema::{EventBody, ItemKey, event::StartingRun};
-use store::RunError;
+use store::{DiskFile, RunError, hash_key};
 
 use super::{
     JournalRecord,
@@ -19,10 +19,7 @@ use super::{
     lock,
 };
 use crate::export::{
-    disk_index::{DiskFile, hash_key},
-    exchange::Exchange,
-    replies::ReplyOrigins,
-    reported_item::ReportedItem,
+    exchange::Exchange, replies::ReplyOrigins, reported_item::ReportedItem,
     reported_target::ReportedTarget,
 };
 
@@ -129,20 +126,19 @@ impl Reading {
             replies.add_keys(&key.prompt_id, item.replies(), origins);
         }
         let position = lock(&record.items).put(item)?;
-        let places = self.content.ended.entry(item.key(key)).or_default();
-        places.push(position);
+        self.content.ended.add(item.key(key), position);
         Ok(())
     }
 
     /// The items with `key` that ended. `temporary` is the temporary file.
     pub(super) fn ended_items(
-        &self,
+        &mut self,
         key: u64,
         temporary: &Mutex<DiskFile>,
     ) -> Result<Vec<ReportedItem>, RunError> {
         let mut file = lock(self.index.as_ref().unwrap_or(temporary));
-        let ended = self.content.ended.get(&key).into_iter().flatten();
-        ended.map(|position| file.read(*position)).collect()
+        let ended = self.content.ended.of(key);
+        ended.map(|position| file.read(position)).collect()
     }
 
     fn start(&mut self, start: &StartingRun, path: &Path) {
