@@ -116,13 +116,15 @@ pub fn plan_sequence(plan: &SequencePlan, runs: u32, seed: u64) -> PlannedSequen
         let mut test = HeldRule::new(plan.rule, plan.give_up, prior(largest), &lists);
         let mut played = plan.scenarios;
         for scenarios in 1..=plan.scenarios {
-            // Rows are drawn after a stop too, so that a run does not depend on how the one before it ended.
-            let PlayedScenario { passed, failed, .. } = draw(plan, &mut draws);
-            if test.answer() == SequenceAnswer::Open {
-                test.play(number(passed) / largest, number(failed) / largest, 1.0);
-                test.decide(test.by_itself(), scenarios, plan.scenarios);
-                played = scenarios;
+            if test.answer() != SequenceAnswer::Open {
+                // A run does not depend on how the one before it ended.
+                draws.skip((plan.scenarios + 1 - scenarios).saturating_mul(plan.rows));
+                break;
             }
+            let PlayedScenario { passed, failed, .. } = draw(plan, &mut draws);
+            test.play(number(passed) / largest, number(failed) / largest, 1.0);
+            test.decide(test.by_itself(), scenarios, plan.scenarios);
+            played = scenarios;
         }
         planned.add(played, test.answer());
     }
@@ -141,18 +143,20 @@ pub fn plan_pair(plan: &PairPlan, runs: u32, seed: u64) -> PlannedSequence {
         let mut test = Differ::new(&lists, PRIOR, aim).giving_up(plan.give_up);
         let mut played = plan.scenarios;
         for scenarios in 1..=plan.scenarios {
-            let difference = plan.draw(&mut draws);
-            if test.answer() == SequenceAnswer::Open {
-                let [up, down, units] = shares(
-                    &PlayedDifference {
-                        difference,
-                        units: rows,
-                    },
-                    number(rows),
-                );
-                test.play([up, down], units);
-                played = scenarios;
+            if test.answer() != SequenceAnswer::Open {
+                draws.skip((plan.scenarios + 1 - scenarios).saturating_mul(plan.draws()));
+                break;
             }
+            let difference = plan.draw(&mut draws);
+            let [up, down, units] = shares(
+                &PlayedDifference {
+                    difference,
+                    units: rows,
+                },
+                number(rows),
+            );
+            test.play([up, down], units);
+            played = scenarios;
         }
         planned.add(played, test.answer());
     }
@@ -160,6 +164,11 @@ pub fn plan_pair(plan: &PairPlan, runs: u32, seed: u64) -> PlannedSequence {
 }
 
 impl PairPlan {
+    /// How many numbers a scenario takes: whether both have the same luck, and the luck of each row.
+    fn draws(&self) -> u64 {
+        1 + 2 * self.rows.max(1)
+    }
+
     /// The passed rows of the first target in a scenario, less those of the second: both have the same luck in a share of scenarios.
     fn draw(&self, draws: &mut SplitMix64) -> f64 {
         let is_alike = draws.next_unit() < self.correlation;
@@ -258,6 +267,15 @@ mod tests {
             .collect();
         ended.sort_unstable();
         assert_eq!(ended, planned.scenarios);
+    }
+
+    #[test]
+    fn a_scenario_takes_as_many_numbers_as_are_skipped() {
+        let plan = pair([0.9, 0.6]);
+        let [mut played, mut skipped] = [SplitMix64::new(1), SplitMix64::new(1)];
+        plan.draw(&mut played);
+        skipped.skip(plan.draws());
+        assert_eq!(played.next_u64(), skipped.next_u64());
     }
 
     /// Both rates, how alike rows are, and how alike targets are, come out of the draws.

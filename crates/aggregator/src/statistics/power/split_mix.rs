@@ -17,11 +17,17 @@ impl SplitMix64 {
 
     /// The next number, all 64 bits random.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.skip(1);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// Leaves out the next `numbers` numbers.
+    pub fn skip(&mut self, numbers: u64) {
+        let step = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(numbers);
+        self.state = self.state.wrapping_add(step);
     }
 
     /// The next number from 0 to below 1, in steps of 2^-53.
