@@ -5,7 +5,6 @@ use std::{
     io::Read,
     ops::ControlFlow,
     path::Path,
-    sync::Arc,
 };
 
 use aggregator::{ConversationKey, is_scored, read_score};
@@ -122,22 +121,23 @@ fn any(path: &Path, good: impl Fn(&JsonRow<'_>) -> Result<bool, JsonRowsError>) 
 }
 
 /// Converts conversation rows of all generations to the present form.
-pub(crate) struct Normalizer {
+pub(crate) struct Normalizer<'a> {
     target: TargetRef,
-    benchmark: Benchmark,
-    scenarios: HashMap<String, Arc<Scenario>>,
+    benchmark: &'a Benchmark,
+    scenarios: HashMap<&'a str, &'a Scenario>,
 }
 
-impl Normalizer {
-    pub(crate) fn new(target: TargetRef, benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
-        let scenarios = scenarios
-            .iter()
-            .map(|row| (row.id.clone(), Arc::new(row.clone())))
-            .collect();
+impl<'a> Normalizer<'a> {
+    pub(crate) fn new(
+        target: TargetRef,
+        benchmark: &'a Benchmark,
+        scenarios: &'a [Scenario],
+    ) -> Self {
+        let scenarios = scenarios.iter().map(|row| (row.id.as_str(), row));
         Self {
             target,
-            benchmark: benchmark.clone(),
-            scenarios,
+            benchmark,
+            scenarios: scenarios.collect(),
         }
     }
 
@@ -146,7 +146,7 @@ impl Normalizer {
         if self.scenarios.is_empty()
             && let Ok(mut conversation) = row.parse::<Conversation>()
         {
-            fill_from_metrics(&mut conversation.scenario, &self.benchmark);
+            fill_from_metrics(&mut conversation.scenario, self.benchmark);
             return Ok(conversation);
         }
         let read = self.conversation(row.parse()?);
@@ -181,7 +181,7 @@ impl Normalizer {
                 conversation.sample,
             );
         }
-        fill_from_metrics(&mut conversation.scenario, &self.benchmark);
+        fill_from_metrics(&mut conversation.scenario, self.benchmark);
         Ok(conversation)
     }
 

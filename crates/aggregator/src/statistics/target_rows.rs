@@ -294,6 +294,8 @@ impl TargetRows {
             .iter()
             .position(|(place, _)| *place == metric)
             .unwrap_or_else(|| {
+                // Most scenarios have one metric, and a list would make room for four.
+                units.reserve_exact(1);
                 units.push((metric, UnitCounts::default()));
                 units.len() - 1
             });

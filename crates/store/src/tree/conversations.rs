@@ -83,7 +83,7 @@ pub(super) struct ConversationFacts {
     pub(super) ids: ConversationIds,
 }
 
-fn first_reader(benchmark: &Benchmark, target: &ModelId) -> Normalizer {
+fn first_reader<'a>(benchmark: &'a Benchmark, target: &ModelId) -> Normalizer<'a> {
     let target = TargetRef {
         id: target.clone(),
         model: String::new(),

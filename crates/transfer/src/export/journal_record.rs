@@ -286,6 +286,24 @@ mod tests {
         assert!(lock(&journals.0).records.is_empty());
     }
 
+    /// A run of millions of rows has as many items: of each that ended, memory holds a position and the keys of its replies.
+    #[test]
+    fn items_that_ended_are_not_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal-run.jsonl");
+        fs::copy(RUN, &path).unwrap();
+        for _ in ["from the journal", "from its index"] {
+            let record = Journals::default().read(&path).unwrap();
+            let reading = lock(&record.reading);
+            assert!(reading.open.is_empty() && reading.origins.is_empty());
+            assert!(reading.content.unended.is_empty());
+            let targets = reading.content.targets.values();
+            let replies: usize = targets.map(|target| target.replies.len()).sum();
+            assert!(replies > 0);
+            assert_eq!(reading.content.ended.len(), replies);
+        }
+    }
+
     /// Whether the record of the journal comes from its index.
     fn is_indexed(record: &JournalRecord) -> bool {
         lock(&record.reading).index.is_some()

@@ -428,7 +428,9 @@ fn first_target(first: Option<&Conversation>, id: &ModelId) -> (TargetRef, bool)
     };
     let is_bare = first.is_none_or(|first| {
         let scenario = &first.scenario;
-        scenario.played_persona().is_empty() && scenario.user_goal.is_empty()
+        scenario.played_persona().is_empty()
+            && scenario.user_goal.is_empty()
+            && scenario.turns.is_empty()
     });
     (target, is_bare)
 }

@@ -88,6 +88,12 @@ impl ReportedReplies {
         self.cached |= origins.cached;
     }
 
+    /// The number of items that ended.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// Adds an item that ended, by the keys of its replies.
     pub(super) fn add_keys(&mut self, prompt: &str, replies: &[u64], origins: ReplyOrigins) {
         self.items.push(ReportedReply {
