@@ -250,8 +250,9 @@ impl EarlierItems for EarlierJournals {
         self.look(|table| {
             // A table that was damaged meanwhile has no item: the row is written whole.
             let rows: Vec<TableRow> = table.rows.get(row_key(queued)).ok()?;
-            let mut rows = rows.into_iter();
-            let row = rows.find(|row| row.queued.0 == queued && row.content.0 == content)?;
+            let row = rows
+                .into_iter()
+                .find(|row| row.queued.0 == queued && row.content.0 == content)?;
             Some(EarlierItem {
                 run_id: Arc::clone(&table.run_id),
                 lines: row.lines,
@@ -260,7 +261,7 @@ impl EarlierItems for EarlierJournals {
     }
 }
 
-/// The key of the rows with this hash of what was queued. Two hashes with the same key are told apart by their rows.
+/// The key of the rows with this hash of what was queued. Two hashes may have the same key: their rows have them whole.
 fn row_key(queued: ContentHash) -> u64 {
     crate::hash_key(queued)
 }

@@ -477,6 +477,8 @@ const OWN_ROWS: &[(&str, &str)] = &[
     ("store/src/check/exclusions.rs", "Row"),
     // The messages of a journal's item that refers to another journal.
     ("store/src/rebuild/kept.rs", "KeptItem"),
+    // What a journal says of an item, in a temporary file while it is compared with the rows.
+    ("store/src/check/record.rs", "Item"),
 ];
 
 /// What models and other programs write, which is not a row of Probity: it has an `error` of its own.

@@ -445,3 +445,39 @@ fn read_first_target(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bo
     });
     first_target(first.as_ref(), id)
 }
+
+#[cfg(test)]
+mod tests {
+    use schema::Scenario;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_bare_if_it_only_names_its_scenario() {
+        let is_bare = |scenario: Scenario| {
+            let mut row = serde_json::to_value(scenario).unwrap();
+            row["conv_id"] = json!("c");
+            row["target"] = json!({"id": "careful", "model": "m"});
+            row["sample"] = json!(0);
+            row["transcript"] = json!([]);
+            let row: Conversation = serde_json::from_value(row).unwrap();
+            first_target(Some(&row), &row.target.id).1
+        };
+        let bare = Scenario {
+            id: "m01_s001_v01".to_owned(),
+            metric_id: "m01".to_owned(),
+            ..Scenario::default()
+        };
+        assert!(is_bare(bare.clone()));
+        assert!(!is_bare(Scenario {
+            user_goal: "Praise.".to_owned(),
+            ..bare.clone()
+        }));
+        // Imported data are messages alone.
+        assert!(!is_bare(Scenario {
+            turns: vec!["What is 2 and 2?".to_owned()],
+            ..bare
+        }));
+    }
+}
