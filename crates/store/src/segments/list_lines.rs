@@ -2,6 +2,9 @@
 //!
 //! Only white space between the parts of a row changes: numbers and texts stay as they were written.
 
+/// How deep lines are indented. A damaged segment of a few bytes can hold a row with any depth; serde_json reads none that is deeper than this.
+const DEEPEST: usize = 128;
+
 /// Where a text is within its lists and objects.
 #[derive(Debug, Default)]
 struct Nesting {
@@ -130,7 +133,8 @@ impl ToList {
 
     fn break_line(&self, list: &mut Vec<u8>) {
         list.push(b'\n');
-        list.resize(list.len() + 2 * (self.nesting.depth + 1), b' ');
+        let depth = self.nesting.depth.min(DEEPEST);
+        list.resize(list.len() + 2 * (depth + 1), b' ');
     }
 
     /// The end of the list.
@@ -172,6 +176,20 @@ mod tests {
         let expected: String = rows.iter().map(|row| format!("{row}\n")).collect();
         assert_eq!(lines(&plain, step), expected);
         assert_eq!(list(&expected, step), plain);
+    }
+
+    #[test]
+    fn the_deepest_row_that_can_be_read_comes_back() {
+        let deep = (0..DEEPEST - 2).fold(json!(1), |inner, _| json!([inner]));
+        check(&[deep], 7);
+    }
+
+    /// Found by fuzzing: 446 bytes of a segment became 4 GB.
+    #[test]
+    fn a_row_takes_no_memory_for_its_depth() {
+        let open = 1 << 16;
+        let text = list(&"[".repeat(open), 4096);
+        assert!(text.len() < open * 2 * (DEEPEST + 2), "{}", text.len());
     }
 
     #[test]
