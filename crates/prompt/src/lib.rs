@@ -12,12 +12,15 @@
 
 mod tags;
 
-use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use minijinja::{Environment, ErrorKind, syntax::SyntaxConfig, value::Serde};
 use schema::text::hex;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub use tags::{fenced, fenced_for, unframed};
+
+/// The most steps of a template. The shipped ones take some tens for each message of a conversation.
+const MOST_STEPS: u64 = 1_000_000;
 
 /// A prompt in the minijinja language (<https://docs.rs/minijinja>, the syntax of Jinja2).
 ///
@@ -49,6 +52,7 @@ impl Prompt {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_fuel(Some(MOST_STEPS));
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
@@ -104,6 +108,9 @@ impl PromptError {
             .map(|line| format!(", line {line}"))
             .unwrap_or_default();
         let reason = match error.detail() {
+            _ if error.kind() == ErrorKind::OutOfFuel => {
+                format!("it takes more than {MOST_STEPS} steps; a loop in it is too long")
+            }
             Some(detail) => format!("{}: {detail}", error.kind()),
             None => error.kind().to_string(),
         };
@@ -112,5 +119,22 @@ impl PromptError {
             place,
             reason,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_does_not_go_on_for_ever() {
+        let inner = "{% for b in range(99999) %}{% endfor %}";
+        let source = format!("{{% for a in range(99999) %}}{inner}{{% endfor %}}");
+        let prompt = Prompt::new("mine.j2", source).unwrap();
+        let error = prompt.render(&serde_json::json!({})).unwrap_err();
+        assert!(
+            error.to_string().contains("a loop in it is too long"),
+            "{error}"
+        );
     }
 }

@@ -56,6 +56,9 @@ pub(super) enum Form {
     Other(Value),
 }
 
+/// The most steps of a template.
+const MOST_STEPS: u64 = 1_000_000;
+
 /// The value of a variable `${NAME}` of the configuration.
 pub(crate) type Variable<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
@@ -64,6 +67,7 @@ impl Templates {
         let mut plain = Environment::new();
         plain.set_undefined_behavior(UndefinedBehavior::Strict);
         plain.set_auto_escape_callback(|_| AutoEscape::None);
+        plain.set_fuel(Some(MOST_STEPS));
         let mut address = plain.clone();
         address.set_formatter(encoded);
         Self {
