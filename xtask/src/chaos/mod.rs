@@ -65,6 +65,11 @@ enum Part {
         #[arg(long, default_value_t = 100_000)]
         conversations: usize,
     },
+    /// Write the files that `mutants` changes into a folder, as inputs of the fuzz targets in `fuzz/`.
+    Corpus {
+        /// The folder, such as fuzz/corpus. Files in it stay.
+        folder: PathBuf,
+    },
     /// Give changed files to the parsers.
     #[command(hide = true)]
     Read { more: PathBuf, kept: PathBuf },
@@ -91,6 +96,10 @@ pub(crate) async fn run(args: ChaosArgs) -> Result<usize, Box<dyn Error>> {
         Some(Part::Together) => together::measure(&trial).await,
         Some(Part::Mutants) => mutants::measure(&trial).await,
         Some(Part::Soak { conversations }) => soak::measure(&trial, conversations).await,
+        Some(Part::Corpus { folder }) => {
+            mutants::write_corpus(&trial, &folder).await?;
+            Ok(0)
+        }
         Some(Part::Read { more, kept }) => {
             let read = move || {
                 let (time, seed) = (trial.time, trial.seed);

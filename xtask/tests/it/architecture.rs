@@ -155,6 +155,26 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-process",
         ],
     ),
+    // It knows whatever reads something from outside.
+    (
+        "probity-parsers",
+        &[
+            "probity-schema",
+            "probity-prompt",
+            "probity-tool-schema",
+            "probity-reply-check",
+            "probity-files",
+            "probity-located",
+            "probity-llm-client",
+            "probity-journal",
+            "probity-interop",
+            "probity-store",
+            "probity-gate",
+            "probity-engine",
+            "probity-validate",
+            "probity",
+        ],
+    ),
 ];
 
 /// Libraries that only these crates may know.
@@ -306,6 +326,7 @@ fn tests_of_a_crate_need_no_crate_above_it() {
         "probity-cli",
         "probity-cluster",
         "probity-engine",
+        "probity-parsers",
         "probity-validate",
         "xtask",
     ];

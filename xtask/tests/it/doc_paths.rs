@@ -10,7 +10,7 @@ use std::{
 const PAGES: [&str; 2] = ["CONTRIBUTING.md", "docs/architecture.md"];
 
 /// How a path from the root of the repository begins.
-const FOLDERS: [&str; 5] = ["crates/", "docs/", "fixtures/", "xtask/", ".ci/"];
+const FOLDERS: [&str; 6] = ["crates/", "docs/", "fixtures/", "fuzz/", "xtask/", ".ci/"];
 
 /// The root of the repository.
 fn root() -> &'static Path {

@@ -12,6 +12,7 @@ mod bench;
 mod chaos;
 mod doc_paths;
 mod event_messages;
+mod fuzz;
 mod idiom;
 mod schemas;
 mod tidy;

@@ -3,9 +3,11 @@
 //! The parsers run in a process of their own, so that one that overflows its stack ends that process and not the count. The file that it
 //! was given is kept.
 
+mod corpus;
 mod endpoint;
+mod interfaces;
 mod mutate;
-mod parsers;
+mod reader;
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +24,8 @@ use scripted_llm::ScriptedServer;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
-use self::parsers::{Parser, Parsers, Seed};
+pub(super) use self::corpus::write as write_corpus;
+use self::reader::{Original, Reader, Readers, originals};
 use super::{
     project::{Project, Size},
     random::Random,
@@ -97,10 +100,10 @@ pub(super) async fn measure(trial: &Trial) -> Result<usize, Box<dyn Error>> {
     Ok(table.print())
 }
 
-/// A finished run with a journal, a cassette and exports.
+/// A finished run with a journal, rows in segments, a cassette and exports.
 async fn finished(trial: &Trial) -> Result<Project, Box<dyn Error>> {
     let server = ScriptedServer::start().await?;
-    let project = trial.project(&server.base_url(), SIZE, "")?;
+    let project = trial.project(&server.base_url(), SIZE, "tree: {segments: true}\n")?;
     for args in [
         &["run", "bench", "--quiet"][..],
         &["pack", "--quiet", "--out", "run.cassette"],
@@ -115,6 +118,7 @@ async fn finished(trial: &Trial) -> Result<Project, Box<dyn Error>> {
             "--out",
             "import/petri",
         ],
+        &["export", "tree", "bench", "--quiet", "--plain", "plain"],
         &["export", "inspect", "bench", "--quiet", "--out", "inspect"],
         &["export", "eee", "bench", "--quiet", "--out", "import/eee"],
     ] {
@@ -131,34 +135,34 @@ pub(super) fn read(
     kept: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let seeds = parsers::seeds(&repository, more)?;
+    let originals = originals(&repository, more)?;
     let folder = kept.join("now");
     fs::create_dir_all(&folder)?;
-    let parsers = Parsers::new(folder.clone())?;
+    let readers = Readers::new(&folder)?;
     let panics = watch_panics();
     let mut random = Random::new(seed);
     let mut counts = Counts::default();
     let began = Instant::now();
     while began.elapsed() < time {
-        let Some(seed) = choose(&seeds, &mut random) else {
+        let Some(original) = choose(&originals, &mut random) else {
             break;
         };
-        let bytes = mutate::mutated(&seed.bytes, &mut random);
+        let bytes = mutate::mutated(&original.bytes, &mut random);
         let start = Instant::now();
-        let read = AssertUnwindSafe(|| parsers.read(seed.parser, &seed.name, &bytes));
+        let read = AssertUnwindSafe(|| readers.read(original.reader, &original.name, &bytes));
         if let Ok(done) = panic::catch_unwind(read) {
             done?;
         }
         let took = start.elapsed();
-        counts.add(seed.parser, took);
+        counts.add(original.reader, took);
         let mut panicked = panics.lock().unwrap_or_else(PoisonError::into_inner);
         for what in panicked.drain(..) {
-            counts.keep(kept, seed, &bytes, what)?;
+            counts.keep(kept, original, &bytes, what)?;
         }
         if took > BUSY {
             counts.keep(
                 kept,
-                seed,
+                original,
                 &bytes,
                 format!("took {:.1} s", took.as_secs_f64()),
             )?;
@@ -170,10 +174,10 @@ pub(super) fn read(
 }
 
 impl Counts {
-    fn add(&mut self, parser: Parser, took: Duration) {
-        let name = format!("{parser:?}");
-        *self.files.entry(name.clone()).or_default() += 1;
-        let slowest = self.slowest_ms.entry(name).or_default();
+    fn add(&mut self, reader: Reader, took: Duration) {
+        let name = reader.name();
+        *self.files.entry(name.to_owned()).or_default() += 1;
+        let slowest = self.slowest_ms.entry(name.to_owned()).or_default();
         *slowest = (*slowest).max(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     }
 
@@ -181,11 +185,11 @@ impl Counts {
     fn keep(
         &mut self,
         kept: &Path,
-        seed: &Seed,
+        original: &Original,
         bytes: &[u8],
         what: String,
     ) -> std::io::Result<()> {
-        let parser = format!("{:?}", seed.parser);
+        let parser = original.reader.name().to_owned();
         if self
             .broken
             .iter()
@@ -193,21 +197,26 @@ impl Counts {
         {
             return Ok(());
         }
-        let path: PathBuf = kept.join(format!("{}-{parser}-{}", self.broken.len(), seed.name));
+        let path: PathBuf = kept.join(format!("{}-{parser}-{}", self.broken.len(), original.name));
         fs::write(path, bytes)?;
         self.broken.push((parser, what));
         Ok(())
     }
 }
 
-/// A seed: each parser comes as often as another one.
-fn choose<'s>(seeds: &'s [Seed], random: &mut Random) -> Option<&'s Seed> {
-    let parser = seeds.get(random.below(seeds.len()))?.parser;
-    let parser = match random.below(3) {
-        0 => parser,
-        _ => *Parser::ALL.get(random.below(Parser::ALL.len()))?,
+/// A file: each reader gets as many as another one.
+fn choose<'o>(originals: &'o [Original], random: &mut Random) -> Option<&'o Original> {
+    let reader = match random.below(3) {
+        0 => originals.get(random.below(originals.len()))?.reader,
+        _ => {
+            let all = Reader::all();
+            *all.get(random.below(all.len()))?
+        }
     };
-    let own: Vec<&Seed> = seeds.iter().filter(|seed| seed.parser == parser).collect();
+    let own = originals
+        .iter()
+        .filter(|original| original.reader == reader);
+    let own: Vec<&Original> = own.collect();
     own.get(random.below(own.len())).copied()
 }
 

@@ -1,0 +1,5 @@
+//! Recorded runs.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(parsers::Parser::Cassette, input));

@@ -1,0 +1,5 @@
+//! The configuration, as YAML or TOML.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(parsers::Parser::Config, input));

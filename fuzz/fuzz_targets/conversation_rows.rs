@@ -1,0 +1,8 @@
+//! Rows with conversations.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(
+    parsers::Parser::ConversationRows,
+    input
+));

@@ -1,0 +1,5 @@
+//! Data sets, but for Parquet.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(parsers::Parser::Data, input));

@@ -1,0 +1,5 @@
+//! The rules of a gate.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(parsers::Parser::GateRules, input));

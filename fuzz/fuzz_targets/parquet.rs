@@ -1,0 +1,5 @@
+//! Data sets as Parquet.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(parsers::Parser::Parquet, input));

@@ -1,0 +1,5 @@
+//! Transcripts of Petri and Bloom.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(parsers::Parser::Petri, input));

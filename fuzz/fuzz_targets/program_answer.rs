@@ -1,0 +1,8 @@
+//! The answers of a program.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| probity_fuzz::read(
+    parsers::Parser::ProgramAnswer,
+    input
+));
