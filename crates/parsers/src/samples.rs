@@ -26,9 +26,10 @@ const VERDICTS: [&str; 3] = [
     "<think>\n{\"present\": null}</think>\n```json\n{\"quotes\": [\"Hello\"], \"justification\": \"j\", \"absent\": \"cannot tell\"}\n```",
 ];
 
-const ANSWERS: [&str; 3] = [
-    r#"{"id": 1, "result": {"scores": [{"metric": "m01", "present": true, "justification": "j", "details": {"a": [1, 2.5]}}]}}"#,
-    r#"{"id": 1, "result": {"content": "Hello", "tool_calls": [{"id": "t", "name": "f", "arguments": {"a": 1}}], "usage": {"input_tokens": 1, "output_tokens": 2, "cost": 0.1}, "messages": [{"role": "assistant", "content": "x"}]}}"#,
+const ANSWERS: [&str; 4] = [
+    r#"{"id": 1, "result": {"messages": [{"role": "assistant", "content": "x"}], "cost": 0.1}}"#,
+    r#"{"id": 1, "result": {"verdicts": [{"metric": "m01", "present": true, "reason": "j", "details": {"a": [1, 2.5]}}]}}"#,
+    r#"{"id": 1, "result": {"content": "Hello", "tool_calls": [{"id": "t", "name": "f", "arguments": {"a": 1}}], "usage": {"input_tokens": 1, "output_tokens": 2}}}"#,
     r#"{"id": 1, "result": {"metrics": [{"id": "m01", "name": "n", "type": "positive", "definition": "d"}], "scenarios": [{"id": "s", "metric_id": "m01"}]}}"#,
 ];
 
