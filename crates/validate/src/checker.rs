@@ -1,6 +1,9 @@
 //! Checks values against their schema.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use jsonschema::Validator;
 use located::{
@@ -26,14 +29,15 @@ pub(crate) struct Checker {
 
 impl Checker {
     /// The checker for one row of a list, or for a whole file that is not a list.
-    pub(crate) fn new(kind: Kind) -> Self {
-        Self::of(schemas::row_schema(kind))
+    pub(crate) fn new(kind: Kind) -> Arc<Self> {
+        static CHECKERS: Compiled<Kind> = Compiled::new();
+        CHECKERS.get(kind, || schemas::row_schema(kind))
     }
 
     /// Like [`new`](Self::new), for a kind whose schema the caller may have supplied.
-    pub(crate) fn with_options(kind: Kind, options: &Options<'_>) -> Self {
+    pub(crate) fn with_options(kind: Kind, options: &Options<'_>) -> Arc<Self> {
         match options.output.filter(|_| kind == Kind::Output) {
-            Some(schema) => Self::of(schema()),
+            Some(schema) => Arc::new(Self::of(schema())),
             None => Self::new(kind),
         }
     }
@@ -67,6 +71,23 @@ impl Checker {
             }
         }
         wrongs
+    }
+}
+
+/// The checkers of this process, by what they check: to compile a schema takes longer than to check a file.
+pub(crate) struct Compiled<K>(Mutex<BTreeMap<K, Arc<Checker>>>);
+
+impl<K: Ord> Compiled<K> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    pub(crate) fn get(&self, key: K, schema: impl FnOnce() -> Value) -> Arc<Checker> {
+        let mut checkers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let checker = checkers
+            .entry(key)
+            .or_insert_with(|| Arc::new(Checker::of(schema())));
+        Arc::clone(checker)
     }
 }
 

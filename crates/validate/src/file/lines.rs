@@ -1,9 +1,9 @@
 //! Files with one JSON object per line.
 
 use std::{
-    collections::HashMap,
     io::{BufRead, BufReader, Read},
     path::Path,
+    sync::{Arc, LazyLock},
 };
 
 use journal::{Entry, JournalReader};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{CheckedText, Checker},
+    checker::{CheckedText, Checker, Compiled},
     rules, shapes,
 };
 
@@ -35,17 +35,13 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
             return;
         }
     };
-    let mut checkers = Checkers {
-        schemas: shapes::messages(),
-        ready: HashMap::new(),
-    };
     for entry in &mut reader {
         report.rows += 1;
         match entry {
             Err(error) => report.push(read_error(&error)),
             Ok(entry) => {
                 let line = entry.line;
-                let Some(checker) = checkers.of(&entry.message) else {
+                let Some(checker) = of_message(&entry.message) else {
                     continue;
                 };
                 for wrong in checker.wrongs(&object(entry)) {
@@ -61,21 +57,12 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
     }
 }
 
-/// The schemas of messages. Each is compiled when its first line is read.
-struct Checkers {
-    schemas: Map<String, Value>,
-    ready: HashMap<String, Checker>,
-}
-
-impl Checkers {
-    fn of(&mut self, message: &str) -> Option<&Checker> {
-        if let Some(schema) = self.schemas.get_mut(message).map(Value::take)
-            && !schema.is_null()
-        {
-            self.ready.insert(message.to_owned(), Checker::of(schema));
-        }
-        self.ready.get(message)
-    }
+/// The checker of a message.
+fn of_message(message: &str) -> Option<Arc<Checker>> {
+    static SCHEMAS: LazyLock<Map<String, Value>> = LazyLock::new(shapes::messages);
+    static CHECKERS: Compiled<&'static str> = Compiled::new();
+    let (message, schema) = SCHEMAS.get_key_value(message)?;
+    Some(CHECKERS.get(message, || schema.clone()))
 }
 
 fn read_error(error: &journal::ReadError) -> Finding {
