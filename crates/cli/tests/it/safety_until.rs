@@ -182,6 +182,10 @@ async fn a_killed_evaluation_goes_on_to_the_same_file() {
         .spawn()
         .unwrap();
     server.wait_held(1).await;
+    // Those that came before the one that is held are on their way.
+    while server.stats().answered < 25 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
     child.kill().unwrap();
     child.wait().unwrap();
     server.release();
