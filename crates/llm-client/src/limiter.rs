@@ -5,7 +5,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -83,7 +83,6 @@ pub struct Limiter {
     most: usize,
     shares_concurrency: bool,
     share: LimitShare,
-    in_flight: AtomicUsize,
     state: Mutex<State>,
     /// Whether starts are paced: else no attempt has to look.
     is_paced: AtomicBool,
@@ -165,7 +164,6 @@ impl Limiter {
             most,
             shares_concurrency: settings.shares_concurrency,
             share,
-            in_flight: AtomicUsize::new(0),
             is_paced: AtomicBool::new(!pace.is_free(now)),
             started: AtomicU64::new(0),
             state: Mutex::new(State {
@@ -192,10 +190,11 @@ impl Limiter {
             .map(PaceRate::a_second)
     }
 
-    /// How many attempts are in flight now.
+    /// How many attempts are in flight now, with one that waits for its turn.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        let taken = self.most.saturating_sub(self.permits.available_permits());
+        taken.div_ceil(self.permits_each() as usize)
     }
 
     /// Waits until an attempt of about `tokens` tokens may start. Waiters are served in order of arrival.
@@ -257,7 +256,6 @@ impl Limiter {
     }
 
     fn permit<'a>(&'a self, permit: Option<SemaphorePermit<'a>>, number: u32) -> Permit<'a> {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
         Permit {
             limiter: self,
             _permit: permit,
@@ -403,12 +401,6 @@ pub(crate) struct Permit<'a> {
     number: u32,
     /// Attempts that began before.
     earlier: u64,
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        self.limiter.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Permit<'_> {
